@@ -58,7 +58,7 @@ impl Session {
     /// Returns all entries, in the order of the file. Of several copies of an id, only the one that
     /// counts is returned.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.opened.session.tree.standing().map(|ix| self.entry_at(ix))
+        self.opened.session.tree.entries_in_tree().map(|ix| self.entry_at(ix))
     }
 
     /// Returns the last entry of each branch, in the order of the file.

@@ -207,7 +207,7 @@ fn sessions(args: &Args, global: &Global) -> Vec<(Store, Found)> {
 /// an archive that was cut off has no session without its files.
 fn belonging(store: &Store, path: &Path) -> Vec<Wanted> {
     let agent = match store.agent {
-        "" => crate::store::glance(path, crate::store::Options::default())
+        "" => crate::store::open_ends(path, crate::store::Options::default())
             .map_or("", |opened| opened.session.format.agent()),
         agent => agent,
     };

@@ -9,7 +9,7 @@ use super::shared::time::{self, DateArg, DateStyle};
 use super::shared::words;
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix};
-use crate::ops::branches::{self, Branch, Of};
+use crate::ops::branches::{self, Branch, BranchRule};
 use crate::ops::{filter, ids, revision};
 use crate::ui::{Ink, Ui, text};
 use clap::builder::PossibleValuesParser;
@@ -105,7 +105,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let opened = &read.opened;
     let session = &opened.session;
-    let of = if args.all { Of::Everything } else { Of::Conversation };
+    let of = if args.all { BranchRule::Everything } else { BranchRule::Conversation };
     let mut view = View::new(opened);
     let end = if args.nul { '\0' } else { '\n' };
     if args.points {
@@ -335,7 +335,13 @@ fn detached(view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result
 }
 
 /// Prints the branch points.
-fn points(view: &mut View<'_>, of: Of, global: &Global, end: char, ui: &mut Ui) -> anyhow::Result<Exit> {
+fn points(
+    view: &mut View<'_>,
+    of: BranchRule,
+    global: &Global,
+    end: char,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
     let points = branches::points(view.session, of);
     for (ix, ways) in points {
         if global.json {

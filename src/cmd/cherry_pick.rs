@@ -120,10 +120,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let (session, source) = (&opened.session, &opened.files);
         let onto = match &args.onto {
             Some(onto) => match revision::resolve_one(session, source, onto)? {
-                ix if session.head.entry == Some(ix) => here(opened)?,
-                ix => Some(cherry_pick::behind(session, ix)),
+                ix if session.head.entry == Some(ix) => head_parent(opened)?,
+                ix => Some(cherry_pick::parent_of_copies(session, ix)),
             },
-            None => here(opened)?,
+            None => head_parent(opened)?,
         };
         let blob = |hash: &str| std::fs::read(blobs::find(from.files.path(0), hash)?).ok();
         let options = args.copying.options(args.writing, opened, onto, &blob);
@@ -170,7 +170,7 @@ fn picked(from: &Opened, revisions: &[String]) -> anyhow::Result<Vec<Picked>> {
 }
 
 /// Returns where the agent would continue; `None` is before the first entry.
-pub(super) fn here(opened: &Opened) -> anyhow::Result<Option<Ix>> {
+pub(super) fn head_parent(opened: &Opened) -> anyhow::Result<Option<Ix>> {
     let head = opened.session.head;
     // A session without entries, or one that was switched to before its first entry, receives a
     // root.

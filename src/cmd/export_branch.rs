@@ -179,7 +179,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let damage = Damage::of_plan(&opened, &export.plan, &session)?;
     write::finish(args.writing, &opened.files, format, &export.plan, None, true, ui)?;
     if args.writing.dry_run {
-        damage.tell(to.as_deref(), ui);
+        damage.report_damage(to.as_deref(), ui);
         return Ok(Exit::Done);
     }
     // The export is reported only after it was made.
@@ -195,8 +195,15 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         writeln!(ui.out(), "{resume}")?;
     }
     let is_lost = resume.is_none() && format == Format::Claude && to.is_some();
-    tell(&export, to.as_deref(), &session, &left, resume.filter(|_| !args.store || prompt.is_some()), ui);
-    damage.tell(to.as_deref(), ui);
+    report_export(
+        &export,
+        to.as_deref(),
+        &session,
+        &left,
+        resume.filter(|_| !args.store || prompt.is_some()),
+        ui,
+    );
+    damage.report_damage(to.as_deref(), ui);
     if is_lost {
         ui.hint("Claude Code finds sessions only in its project folders; `--store` writes there");
     }
@@ -253,7 +260,14 @@ impl Left {
     }
 }
 
-fn tell(export: &Export, to: Option<&Path>, session: &str, left: &Left, resume: Option<String>, ui: &mut Ui) {
+fn report_export(
+    export: &Export,
+    to: Option<&Path>,
+    session: &str,
+    left: &Left,
+    resume: Option<String>,
+    ui: &mut Ui,
+) {
     if ui.look.quiet {
         return;
     }
@@ -302,13 +316,13 @@ impl Damage {
         let list = &examined.findings.list;
         let is_repairable = list.iter().any(|finding| {
             finding.check.level() == fsck::Level::Error
-                && finding.is_mendable()
-                && finding.check.mend() == fsck::RepairMode::ByDefault
+                && finding.is_repairable()
+                && finding.check.repair_mode() == fsck::RepairMode::ByDefault
         });
         Ok(Damage { found: found.filter(|(_, count)| *count > 0).collect(), is_repairable })
     }
 
-    fn tell(&self, to: Option<&Path>, ui: &mut Ui) {
+    fn report_damage(&self, to: Option<&Path>, ui: &mut Ui) {
         if self.found.is_empty() {
             return;
         }

@@ -274,7 +274,7 @@ impl Search<'_> {
         // A line that names a file with a match may contain none of the bytes that the pattern
         // needs.
         let prefilter = self.pattern.prefilter().filter(|_| stored.found.is_empty());
-        store::sift(path, self.global.options(), prefilter, &mut |format, offset, line| {
+        store::search_lines(path, self.global.options(), prefilter, &mut |format, offset, line| {
             let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[");
             if is_list || format.may_join_lines() && !is_whole(line) {
                 torn = true;
@@ -701,7 +701,7 @@ impl Stored {
         if store::is_read_once(session) {
             return Stored::default();
         }
-        let Some(files) = ResultFiles::beside(session) else { return Stored::default() };
+        let Some(files) = ResultFiles::of_session(session) else { return Stored::default() };
         let read = |name: String| {
             let file = files.read(&name, LARGEST).ok()?;
             let text = file.text.filter(|text| pattern.is_in_text(text))?;

@@ -167,7 +167,7 @@ fn checks() -> String {
             "- {} ({}, {}) — {} {}\n",
             row.id,
             row.level.name(),
-            row.mend.phrase(),
+            row.repair.phrase(),
             row.what,
             row.why
         ));

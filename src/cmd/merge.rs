@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             Bring::Ahead => return Ok((Plan::default(), Made::Ahead)),
             Bring::Entries(picked) => picked,
         };
-        let onto = copies::here(opened)?;
+        let onto = copies::head_parent(opened)?;
         if let Some(summary) = &summary {
             let now = time::now();
             let (mut plan, id) = merge::squash(side, tip, onto, summary, now, &mut write::ids())?;

@@ -40,7 +40,7 @@ mod undo;
 
 pub use examples::examples;
 pub use man::pages as man_pages;
-pub use shared::exit::{Exit, Failure, tell_bugs};
+pub use shared::exit::{Exit, Failure, report_bugs};
 
 use crate::ui::Ui;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

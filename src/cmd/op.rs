@@ -289,7 +289,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let since = time::now().0 - i64::from(args.keep_days) * 86_400_000;
     let is_old = |time: Time| time.is_some() && time.0 < since;
     // Nobody else writes in the meantime.
-    let alone = if log.folder().is_dir() { log.alone()? } else { None };
+    let alone = if log.folder().is_dir() { log.lock_out_writers()? } else { None };
     let (mut kept, mut drops, mut moved) = (HashSet::new(), HashSet::new(), HashSet::new());
     let mut places: BTreeSet<PathBuf> = BTreeSet::new();
     let mut held: HashMap<PathBuf, Operation> = HashMap::new();

@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         "tree",
         format!(
             "{} on {} · {} · {} · {}",
-            Count("entry", "entries", tree.standing().count()),
+            Count("entry", "entries", tree.entries_in_tree().count()),
             Count("line", "lines", session.files[0].lines as usize),
             Count("root", "roots", tree.roots().count()),
             Count("branch point", "branch points", tree.branch_points().count()),
@@ -159,7 +159,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         "path": turns::shown_count(session, source)?,
         "reachable": session.loaded(),
         "orphans": tree.orphans().count(),
-        "entries": tree.standing().count(),
+        "entries": tree.entries_in_tree().count(),
         "lines": session.files[0].lines,
         "roots": tree.roots().count(),
         "leaves": tree.leaves().count(),

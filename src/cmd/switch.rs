@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         label: args.create.clone().map(|name| switch::Label { name, take: args.take, replace: args.replace }),
     };
     let make = |opened: &Opened| {
-        let to = wanted(args.root, words, opened)?;
+        let to = target(args.root, words, opened)?;
         let switch = switch::plan(session_arg::whole(opened), to, &options, &mut write::ids(), time::now())?;
         Ok((switch.plan.clone(), switch))
     };
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 }
 
 /// Returns the target of the switch, from the words of the command line.
-fn wanted(root: bool, words: &[String], opened: &Opened) -> anyhow::Result<switch::To> {
+fn target(root: bool, words: &[String], opened: &Opened) -> anyhow::Result<switch::To> {
     let usage = |what: &str, hint: &str| Failure::Usage { what: what.into(), hint: hint.into() };
     match words {
         [] if root => Ok(switch::To::Start),

@@ -149,7 +149,7 @@ fn carry_out(
 ) -> anyhow::Result<Exit> {
     for wanted in wanted {
         let operation = &wanted.operation;
-        let done = write::again(writing, ui, |_, _| {
+        let done = write::retry(writing, ui, |_, _| {
             let options = write::options(writing, Some(log), None, false);
             Ok(undo::undo(log, wanted, only, &options)?)
         })?;
@@ -159,7 +159,7 @@ fn carry_out(
             // The next one starts from what this one would leave, so only the first can be shown.
             return Ok(Exit::Done);
         }
-        write::tell_kept(&done, ui);
+        write::report_kept_files(&done, ui);
         if ui.look.json {
             print_json(log, operation, only, &done, ui)?;
         } else if !ui.look.quiet {

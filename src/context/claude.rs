@@ -5,7 +5,7 @@
 //! [`Context`]. One reply may become several messages, because it is stored as several entries; the
 //! service joins adjacent messages of one role.
 
-use super::message_text::{message_text, told_block};
+use super::message_text::{block_text, message_text};
 use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
 use crate::format::claude::attachments::attachment_text;
 use crate::format::claude::compactions::before_it_was_gone;
@@ -148,7 +148,7 @@ pub(super) fn read_message<'l>(parts: &[request::Part], line: &'l [u8]) -> Said<
                         said.blocks.push(Block::Text(message_text(item)));
                     }
                     _ => {
-                        texts.extend(told_block(item));
+                        texts.extend(block_text(item));
                         said.blocks.extend(blocks_of_item(item));
                     }
                 }

@@ -7,17 +7,17 @@ use std::borrow::Cow;
 /// of its blocks, joined by line breaks, with a placeholder for each block that is not text, and
 /// without thinking; anything else yields an empty text.
 pub(super) fn message_text(content: &[u8]) -> Cow<'_, str> {
-    told_where(content, |_| true)
+    text_of_blocks(content, |_| true)
 }
 
 /// Does the same for the wanted blocks only.
-pub(super) fn told_where(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<'_, str> {
+pub(super) fn text_of_blocks(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<'_, str> {
     if let Some(text) = string(content) {
         return text;
     }
     let mut out: Option<Cow<'_, str>> = None;
     for block in each_item(content).filter(|block| wanted(block)) {
-        let Some(told) = told_block(block) else { continue };
+        let Some(told) = block_text(block) else { continue };
         out = Some(match out {
             None => told,
             Some(mut before) => {
@@ -31,7 +31,7 @@ pub(super) fn told_where(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<
 }
 
 /// Returns the text of one block, or its placeholder; `None` for thinking.
-pub(super) fn told_block(block: &[u8]) -> Option<Cow<'_, str>> {
+pub(super) fn block_text(block: &[u8]) -> Option<Cow<'_, str>> {
     let mark = |what: &str, of: Option<&[u8]>| Some(Cow::Owned(format!("[{what} {}]", inline_value(of))));
     let ty = member(block, "type");
     match ty.and_then(string).as_deref() {

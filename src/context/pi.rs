@@ -6,7 +6,7 @@
 //! results and failed replies. Version 1 has no ids: its compactions name the first kept entry by
 //! its position among the lines, which is read as pi's own migration reads it.
 
-use super::message_text::{message_text, told_where};
+use super::message_text::{message_text, text_of_blocks};
 use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, blocks, member, text};
 use crate::format::content::instructions;
 use crate::format::flaws::is_role;
@@ -999,7 +999,7 @@ fn without_calls<'l>(message: &Message, stored: &'l [u8], said: &mut Said<'l>) {
     if left_out.is_empty() {
         return;
     }
-    said.text = told_where(stored, |block| match &*text(block, "type") {
+    said.text = text_of_blocks(stored, |block| match &*text(block, "type") {
         "toolCall" => !left_out.contains(&*text(block, "id")),
         ty => ty != "redactedThinking",
     });

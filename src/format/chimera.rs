@@ -106,7 +106,7 @@ impl Dialect for Chimera {
     }
 
     fn head(&self, session: &Session) -> Head {
-        let leaf = session.tree.standing().next_back();
+        let leaf = session.tree.entries_in_tree().next_back();
         let rule = if leaf.is_some() { "the last entry in the file" } else { "there are no entries" };
         session.head_at(leaf, rule)
     }

@@ -31,7 +31,7 @@ pub struct Content<'l> {
     pub ended: Option<Cow<'l, str>>,
     /// The usage of the reply, as stored: JSON.
     pub usage: Option<&'l [u8]>,
-    sort: Sort,
+    sort: PromptForm,
 }
 
 /// A part of a message.
@@ -93,7 +93,7 @@ pub struct Usage {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Sort {
+enum PromptForm {
     #[default]
     Plain,
     /// A command that the user ran, and its output: the first line is the command.
@@ -249,14 +249,14 @@ impl<'l> Content<'l> {
     /// Returns the question and the answer of a tool result, each in a few words, or `None` for
     /// anything else.
     pub fn answer(&self, call: &str) -> Option<(String, String)> {
-        let result = self.sort == Sort::Command
+        let result = self.sort == PromptForm::Command
             || self.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
         if !result {
             return None;
         }
         let (command, output) = match self.sort {
-            Sort::Command => self.text.split_once('\n').unwrap_or((&self.text, "")),
-            Sort::Plain => ("", &*self.text),
+            PromptForm::Command => self.text.split_once('\n').unwrap_or((&self.text, "")),
+            PromptForm::Plain => ("", &*self.text),
         };
         let asked = match (call, command, &self.tool) {
             ("", "", Some(tool)) => one_line(tool),
@@ -264,7 +264,8 @@ impl<'l> Content<'l> {
             (call, ..) => one_line(call),
         };
         let (name, rest) = asked.split_once(' ').unwrap_or((&asked, ""));
-        let shell = self.sort == Sort::Command || SHELLS.iter().any(|shell| name.eq_ignore_ascii_case(shell));
+        let shell =
+            self.sort == PromptForm::Command || SHELLS.iter().any(|shell| name.eq_ignore_ascii_case(shell));
         // The interesting part of a command's output comes last, that of a file first. That a shell
         // ran the command is obvious.
         let mut said = match stored_results::shortened(output) {
@@ -281,7 +282,7 @@ impl<'l> Content<'l> {
             (false, true) => format!("failed: {said}"),
             (false, false) => said,
         };
-        let shorter = shell && !rest.is_empty() && self.sort == Sort::Plain;
+        let shorter = shell && !rest.is_empty() && self.sort == PromptForm::Plain;
         Some((if shorter { rest.to_owned() } else { asked }, said))
     }
 
@@ -393,15 +394,15 @@ impl<'l> Content<'l> {
                 self.model = Some(model);
             }
             "thinking_level_change" => {
-                self.text = format!("thinking {}", or(text("thinkingLevel"), "off")).into()
+                self.text = format!("thinking {}", or_if_blank(text("thinkingLevel"), "off")).into()
             }
-            "session_info" => self.text = format!("name {}", or(text("name"), "removed")).into(),
+            "session_info" => self.text = format!("name {}", or_if_blank(text("name"), "removed")).into(),
             "title_change" | "title" => self.text = format!("title {}", text("title")).into(),
             "mode_change" => self.text = format!("mode {}", text("mode")).into(),
             "usage" | "model_usage" => {
                 self.model = fields.string("model");
                 self.usage = fields.get("usage");
-                let what = or(or(text("note"), &text("kind")), &text("purpose"));
+                let what = or_if_blank(or_if_blank(text("note"), &text("kind")), &text("purpose"));
                 self.text = format!("usage {what}").trim_end().to_owned().into();
             }
             "context_edit" => {
@@ -409,7 +410,7 @@ impl<'l> Content<'l> {
                 let what = if gone { "left out" } else { "replaced" };
                 self.text = format!("{what}: {}", text("targetId")).into();
             }
-            "session_init" => self.text = or(text("task"), "session began"),
+            "session_init" => self.text = or_if_blank(text("task"), "session began"),
             "service_tier_change" => {
                 let tier = fields.get("serviceTier").map(compact).unwrap_or_default();
                 self.text = format!("service tier {tier}").into();
@@ -423,7 +424,9 @@ impl<'l> Content<'l> {
             }
             "credential_pin" => self.text = format!("credentials of {}", text("provider")).into(),
             "reset_boundary" => self.text = Cow::Borrowed("the context was cleared"),
-            "leaf" => self.text = format!("leaf {}", or(text("targetId"), "before the first entry")).into(),
+            "leaf" => {
+                self.text = format!("leaf {}", or_if_blank(text("targetId"), "before the first entry")).into()
+            }
             "custom" => self.text = custom(&text("customType"), fields.get("data")),
             "session" => self.text = format!("session {}", text("id")).into(),
             "event" => {
@@ -448,8 +451,8 @@ impl<'l> Content<'l> {
                 self.result(text("toolCallId"), message.get("isError") == Some(b"true"), content);
             }
             "bashExecution" | "pythonExecution" => {
-                let command = or(text("command"), &text("code"));
-                self.sort = Sort::Command;
+                let command = or_if_blank(text("command"), &text("code"));
+                self.sort = PromptForm::Command;
                 self.blocks.push(Block::Text(format!("{command}\n{}", text("output")).into()));
             }
             "fileMention" => {
@@ -524,7 +527,7 @@ impl<'l> Content<'l> {
             }
             "system" => {
                 self.role = Cow::Borrowed("system");
-                self.text = or(text("content"), &text("subtype").replace('_', " "));
+                self.text = or_if_blank(text("content"), &text("subtype").replace('_', " "));
                 if let (true, Some(ms)) = (text("content").is_empty(), fields.get("durationMs")) {
                     let ms = String::from_utf8_lossy(ms).into_owned();
                     self.text.to_mut().push_str(&format!(" {ms} ms"));
@@ -534,7 +537,10 @@ impl<'l> Content<'l> {
             "progress" => {
                 let data = Members::new(fields.get("data").unwrap_or_default());
                 let ty = data.text("type").replace('_', " ");
-                let what = or(or(data.text("command"), &data.text("hookName")), &data.text("query"));
+                let what = or_if_blank(
+                    or_if_blank(data.text("command"), &data.text("hookName")),
+                    &data.text("query"),
+                );
                 self.text = format!("{ty} {what}").trim_end().to_owned().into();
             }
             "summary" | "task-summary" => self.text = text("summary"),
@@ -569,8 +575,11 @@ impl<'l> Content<'l> {
                 break;
             }
         }
-        let what = or(or(or(inside.text, &attachment.text("filename")), &attachment.text("path")), "");
-        let what = or(or(what, &attachment.text("command")), &attachment.text("hookName"));
+        let what = or_if_blank(
+            or_if_blank(or_if_blank(inside.text, &attachment.text("filename")), &attachment.text("path")),
+            "",
+        );
+        let what = or_if_blank(or_if_blank(what, &attachment.text("command")), &attachment.text("hookName"));
         self.text = format!("{ty}: {what}").trim_end_matches([':', ' ']).to_owned().into();
         self.blocks.push(Block::Other(attachment.text("type")));
     }
@@ -719,7 +728,7 @@ fn with_more(line: String, more: usize) -> String {
     }
 }
 
-fn or<'l>(text: Cow<'l, str>, instead: &str) -> Cow<'l, str> {
+fn or_if_blank<'l>(text: Cow<'l, str>, instead: &str) -> Cow<'l, str> {
     if text.trim().is_empty() { Cow::Owned(instead.to_owned()) } else { text }
 }
 

@@ -709,12 +709,12 @@ mod tests {
         for text in &texts {
             let wanted = detect(text.as_bytes(), None);
             for size in [1 << 10, (16 << 10) - 1, 100_000, usize::MAX] {
-                let told = detect_in_blocks(None, |offset, block| {
+                let detected = detect_in_blocks(None, |offset, block| {
                     let rest = &text.as_bytes()[(offset as usize).min(text.len())..];
                     block.extend_from_slice(&rest[..rest.len().min(size)]);
                     Ok::<(), Infallible>(())
                 });
-                assert_eq!(told, Ok(wanted));
+                assert_eq!(detected, Ok(wanted));
             }
         }
         assert_eq!(detect(texts[0].as_bytes(), None), Foreign(Program::Kit));
@@ -725,13 +725,13 @@ mod tests {
     fn no_more_is_read_than_it_takes() {
         let read = |text: &str| {
             let mut most = 0;
-            let told = detect_in_blocks(None, |offset, block| {
+            let detected = detect_in_blocks(None, |offset, block| {
                 let rest = &text.as_bytes()[(offset as usize).min(text.len())..];
                 block.extend_from_slice(&rest[..rest.len().min(STEP)]);
                 most = offset + block.len() as u64;
                 Ok::<(), Infallible>(())
             });
-            (told.unwrap(), most)
+            (detected.unwrap(), most)
         };
         let session = format!("{PI}\n{}", format!("{PI_ENTRY}\n").repeat(100_000));
         assert_eq!(read(&session), (Of(Format::Pi), STEP as u64));

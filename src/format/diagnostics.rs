@@ -219,11 +219,11 @@ impl Diagnostics {
     pub(super) fn append(&mut self, other: Diagnostics, entries: u32, lines: u64, file: u16) {
         let later = |ix: Ix| Ix(ix.0 + entries);
         self.tools.extend(other.tools.iter().map(|tool| ToolRef { entry: later(tool.entry), ..*tool }));
-        self.notes.extend(other.notes.iter().map(|noted| Note {
-            entry: later(noted.entry),
-            line: u32::try_from(u64::from(noted.line) + lines).unwrap_or(u32::MAX),
+        self.notes.extend(other.notes.iter().map(|note| Note {
+            entry: later(note.entry),
+            line: u32::try_from(u64::from(note.line) + lines).unwrap_or(u32::MAX),
             file,
-            ..*noted
+            ..*note
         }));
     }
 

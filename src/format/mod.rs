@@ -32,7 +32,7 @@ pub use diagnostics::{Diagnostics, Note, NoteKind, ToolRef};
 pub use ids::Ids;
 pub use labels::{LabelLine, LabelLines, Labels};
 pub use layout::{Layout, Sidecar, Transcript, agent_of, is_agents, main_of};
-pub use names::Names;
+pub use names::FieldNames;
 pub use one_line::OneLine;
 pub use program::Program;
 pub use session::{

@@ -167,7 +167,7 @@ impl Dialect for Pi {
     }
 
     fn head(&self, session: &Session) -> Head {
-        let mut leaf = session.tree.standing().next_back();
+        let mut leaf = session.tree.entries_in_tree().next_back();
         let mut rule = "the last entry in the file";
         if self.leaf_entries
             && let Some(pointer) = session.pointers.last()
@@ -569,7 +569,7 @@ impl Dialect for V4 {
         }
         match pointer.and_then(|pointer| session.find(pointer.target?)) {
             Some(leaf) => session.head_at(Some(leaf), "the leaf of the lane `main`"),
-            None => session.head_at(session.tree.standing().next_back(), "the last entry in the file"),
+            None => session.head_at(session.tree.entries_in_tree().next_back(), "the last entry in the file"),
         }
     }
 }

@@ -298,8 +298,8 @@ impl Builder {
         // Entries are seldom shorter than this, and lines at the start are often shorter than later
         // ones.
         let most = bytes / 64;
-        let told = u128::from(bytes) * u128::from(lines) / (head.len() as u128).max(1);
-        self.entries.expect(most.min(told as u64 + told as u64 / 8) as usize);
+        let estimate = u128::from(bytes) * u128::from(lines) / (head.len() as u128).max(1);
+        self.entries.expect(most.min(estimate as u64 + estimate as u64 / 8) as usize);
     }
 
     /// Starts the next file of the session; the first is the main file.
@@ -588,7 +588,7 @@ impl Builder {
         let shown = session.head.exact.and_then(|exact| session.shown_at_or_above(exact));
         session.head.entry = shown.or(session.head.exact);
         if session.format == Format::Claude {
-            session.beside = super::claude::head::beside(&session);
+            session.beside = super::claude::head::loaded_beside_head(&session);
         }
         session
     }
@@ -765,7 +765,7 @@ impl Session {
             at = match self.tree.link(ix) {
                 Parent::Entry(parent) => Some(parent),
                 Parent::Root => None,
-                Parent::Missing | Parent::Ring(_) => return left == 0,
+                Parent::Missing | Parent::Cycle(_) => return left == 0,
             };
         }
         true
@@ -776,17 +776,17 @@ impl Session {
     pub fn find(&self, key: Key) -> Option<Ix> {
         let at = self.entries.keys().iter().position(|known| *known == key)?;
         let first = Ix(at as u32);
-        if self.tree.stands(first) {
+        if self.tree.is_in_tree(first) {
             return Some(first);
         }
-        self.tree.standing().find(|ix| self.entries.key(*ix) == key)
+        self.tree.entries_in_tree().find(|ix| self.entries.key(*ix) == key)
     }
 
     /// Returns all entries by their ids; for callers that need many of them. [`Session::find`]
     /// finds one.
     pub fn places(&self) -> HashMap<Key, Ix> {
         let mut places = HashMap::with_capacity(self.entries.len());
-        for ix in self.tree.standing() {
+        for ix in self.tree.entries_in_tree() {
             let key = self.entries.key(ix);
             if key.is_some() {
                 places.entry(key).or_insert(ix);
@@ -819,12 +819,12 @@ impl Session {
     /// that is not one itself. Tool calls and their results always do.
     pub fn is_conversation(&self, ix: Ix) -> bool {
         let inside = self.head.exact.is_some_and(|exact| self.entries.flags(exact).has(Flags::SIDECHAIN));
-        self.is_talk(ix)
+        self.is_in_any_conversation(ix)
             && (self.format != Format::Claude || inside || !self.entries.flags(ix).has(Flags::SIDECHAIN))
     }
 
     /// Whether an entry belongs to a conversation: that of the session, or that of a subagent inside it.
-    pub fn is_talk(&self, ix: Ix) -> bool {
+    pub fn is_in_any_conversation(&self, ix: Ix) -> bool {
         let flags = self.entries.flags(ix);
         let kind = self.entries.kind(ix);
         let aside = [Flags::BOOKKEEPING, Flags::MARKER, Flags::HIDDEN, Flags::PASSED];
@@ -858,7 +858,7 @@ impl Session {
                 note(&self.entries, ix, FaultKind::DanglingParent);
             }
         }
-        for ix in self.tree.rings() {
+        for ix in self.tree.cycle_cuts() {
             note(&self.entries, ix, FaultKind::ParentCycle);
         }
         for ix in self.tree.shadowed() {

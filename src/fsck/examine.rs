@@ -109,7 +109,7 @@ pub fn examine(
     if may_be_blank && is_blank(&Patched { text: &text, base: source, file: 0 })? {
         return Ok(empty(len, text, recovery));
     }
-    let read = |session: &Session| (session.loaded(), session.tree.standing().count());
+    let read = |session: &Session| (session.loaded(), session.tree.entries_in_tree().count());
     let (reachable, read_entries) = match &session {
         Some(session) => read(session),
         None => match detect_format(&Patched { text: &text, base: source, file: 0 })? {
@@ -195,11 +195,11 @@ pub fn examine(
     checks::all(&session, &patched, around, &recovery.deep, &mut findings)?;
     findings.sort();
     if session.program.is_some() {
-        findings.list.iter_mut().for_each(|finding| finding.mendable = false);
+        findings.list.iter_mut().for_each(|finding| finding.repairable = false);
     }
     // An object without an id and a type, or a misplaced title, is an entry until its line is
     // recovered.
-    let entries = session.tree.standing().count().max(read_entries);
+    let entries = session.tree.entries_in_tree().count().max(read_entries);
     let reachable = reachable.min(entries);
     // Read as another format, the lines had other links.
     let before = before.filter(|(format, _)| *format == session.format).map(|(_, position)| position);
@@ -227,7 +227,7 @@ impl Examined {
     /// Returns the HEADs that a repair may aim to keep, the best first: the agent's HEAD, if a
     /// recovered line leads it to a shorter path; and that of the session with its lines recovered,
     /// which is the minimum.
-    pub(super) fn aims(&self) -> impl Iterator<Item = ProvedHead> {
+    pub(super) fn heads_to_keep(&self) -> impl Iterator<Item = ProvedHead> {
         let whole = ProvedHead {
             head: self.session.head.exact,
             depth: self.session.depth(),

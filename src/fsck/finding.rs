@@ -21,7 +21,7 @@ pub struct Finding {
     /// Another entry that a repair needs.
     pub(super) other: Option<Ix>,
     /// Whether the repair of this check is possible here.
-    pub(super) mendable: bool,
+    pub(super) repairable: bool,
 }
 
 impl Finding {
@@ -35,13 +35,13 @@ impl Finding {
             message: message.into(),
             entry: None,
             other: None,
-            mendable: true,
+            repairable: true,
         }
     }
 
     /// Returns whether it can be repaired, by default or on request.
-    pub fn is_mendable(&self) -> bool {
-        self.mendable && self.check.mend() != super::RepairMode::No
+    pub fn is_repairable(&self) -> bool {
+        self.repairable && self.check.repair_mode() != super::RepairMode::No
     }
 }
 

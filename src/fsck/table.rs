@@ -56,7 +56,7 @@ pub struct Row {
     /// How bad a finding is.
     pub level: Level,
     /// Whether it can be repaired.
-    pub mend: RepairMode,
+    pub repair: RepairMode,
     /// What it finds, in one sentence.
     pub what: &'static str,
     /// What it means, where it comes from, and what a repair does.
@@ -66,7 +66,7 @@ pub struct Row {
 }
 
 macro_rules! checks {
-    ($($name:ident $id:literal $level:ident $mend:ident $([$($strategy:literal)+])? $what:literal $why:literal)+) => {
+    ($($name:ident $id:literal $level:ident $repair:ident $([$($strategy:literal)+])? $what:literal $why:literal)+) => {
         /// A check; [`CHECKS`] describes it.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
@@ -78,7 +78,7 @@ macro_rules! checks {
             check: Check::$name,
             id: $id,
             level: Level::$level,
-            mend: RepairMode::$mend,
+            repair: RepairMode::$repair,
             what: $what,
             why: $why,
             strategies: &[$($($strategy),+)?],
@@ -443,8 +443,8 @@ impl Check {
     }
 
     /// Returns whether its findings can be repaired.
-    pub fn mend(self) -> RepairMode {
-        self.row().mend
+    pub fn repair_mode(self) -> RepairMode {
+        self.row().repair
     }
 
     /// Returns the check with a name.

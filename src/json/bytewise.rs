@@ -1,7 +1,9 @@
 //! The byte-by-byte reader of JSON lines, for lines that are broken, unusual or too long to hold in
 //! memory.
 
-use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, InBlock, Slot, Sort, Stretch};
+use super::fields::{
+    AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, InBlock, Slot, Stretch, ValueKind,
+};
 use super::reader::Shape;
 
 /// Reads one line byte by byte, in pieces of any size.
@@ -333,7 +335,7 @@ impl Machine {
             }
             _ => Place::Elsewhere,
         };
-        self.keep(if object { Sort::Object } else { Sort::List }, found);
+        self.keep(if object { ValueKind::Object } else { ValueKind::List }, found);
         self.open.push(Level { object, place });
         self.deepest = self.deepest.max(self.open.len());
         self.state = if object { State::FirstKey } else { State::FirstItem };
@@ -341,13 +343,13 @@ impl Machine {
 
     fn close(&mut self) {
         let level = self.open.pop().expect("a container is open");
-        self.end_value(if level.object { Sort::Object } else { Sort::List });
+        self.end_value(if level.object { ValueKind::Object } else { ValueKind::List });
     }
 
-    fn end_value(&mut self, sort: Sort) {
+    fn end_value(&mut self, sort: ValueKind) {
         self.state = State::Behind;
         if self.open.is_empty() {
-            self.shape = Some(if sort == Sort::Object { Shape::Object } else { Shape::Scalar });
+            self.shape = Some(if sort == ValueKind::Object { Shape::Object } else { Shape::Scalar });
         }
     }
 
@@ -371,8 +373,8 @@ impl Machine {
 
     /// Stores a value if it is wanted: a container as soon as it is opened, any other value after
     /// it was read.
-    fn keep(&mut self, sort: Sort, found: &mut Found) {
-        let copied = matches!(sort, Sort::String | Sort::Number);
+    fn keep(&mut self, sort: ValueKind, found: &mut Found) {
+        let copied = matches!(sort, ValueKind::String | ValueKind::Number);
         let stretch = match copied {
             true => Stretch { from: self.copy_from as u32, to: self.copies.len() as u32 },
             false => Stretch::default(),
@@ -383,8 +385,8 @@ impl Machine {
             Wanted::Field(_) | Wanted::InBlock(_) if copied && self.copy_most == 0 => {}
             Wanted::Field(field) => found.note(field, Slot { sort, stretch }),
             Wanted::InBlock(member) => {
-                let string = (sort == Sort::String).then_some(stretch);
-                found.in_block(member, &self.copies, string, sort == Sort::Null);
+                let string = (sort == ValueKind::String).then_some(stretch);
+                found.in_block(member, &self.copies, string, sort == ValueKind::Null);
             }
         }
     }
@@ -413,8 +415,8 @@ impl Machine {
                 if key {
                     self.end_key(found);
                 } else {
-                    self.keep(Sort::String, found);
-                    self.end_value(Sort::String);
+                    self.keep(ValueKind::String, found);
+                    self.end_value(ValueKind::String);
                 }
             }
             Some(b'\\') => {
@@ -501,8 +503,8 @@ impl Machine {
             (E, b'+' | b'-') => Sign,
             (E | Sign | Exponent, b'0'..=b'9') => Exponent,
             (Zero | Digits | Fraction | Exponent, _) => {
-                self.keep(Sort::Number, found);
-                self.end_value(Sort::Number);
+                self.keep(ValueKind::Number, found);
+                self.end_value(ValueKind::Number);
                 return false;
             }
             (Minus, b'I') if self.python => {
@@ -528,9 +530,9 @@ impl Machine {
             return self.state = State::Word(word, read + 1);
         }
         let sort = match word[0] {
-            b't' => Sort::True,
-            b'f' => Sort::False,
-            _ => Sort::Null,
+            b't' => ValueKind::True,
+            b'f' => ValueKind::False,
+            _ => ValueKind::Null,
         };
         self.keep(sort, found);
         self.end_value(sort);

@@ -365,27 +365,27 @@ impl<'l> Fields<'l> {
         let Some(slot) = self.found.slot(field) else { return Value::Absent };
         let raw = || &self.bytes[slot.stretch.from as usize..slot.stretch.to as usize];
         match slot.sort {
-            Sort::Null => Value::Null,
-            Sort::False => Value::Bool(false),
-            Sort::True => Value::Bool(true),
-            Sort::Number => Value::Number(raw()),
-            Sort::String => Value::String(Str { raw: raw() }),
-            Sort::List => Value::List,
-            Sort::Object => Value::Object,
+            ValueKind::Null => Value::Null,
+            ValueKind::False => Value::Bool(false),
+            ValueKind::True => Value::Bool(true),
+            ValueKind::Number => Value::Number(raw()),
+            ValueKind::String => Value::String(Str { raw: raw() }),
+            ValueKind::List => Value::List,
+            ValueKind::Object => Value::Object,
         }
     }
 
     /// Returns the string value of a field, or `None` if it is anything else.
     #[inline(always)]
     pub fn str(&self, field: Field) -> Option<Str<'l>> {
-        let slot = self.found.slot(field).filter(|slot| slot.sort == Sort::String);
+        let slot = self.found.slot(field).filter(|slot| slot.sort == ValueKind::String);
         self.string(slot.map(|slot| slot.stretch))
     }
 
     /// Returns whether a field is `true`.
     #[inline(always)]
     pub fn is_true(&self, field: Field) -> bool {
-        self.found.slot(field).is_some_and(|slot| slot.sort == Sort::True)
+        self.found.slot(field).is_some_and(|slot| slot.sort == ValueKind::True)
     }
 
     /// Returns the blocks of the message's content in order, followed by those of `tool_calls`.
@@ -421,7 +421,7 @@ impl<'l> Fields<'l> {
     /// line is held in memory.
     #[inline]
     pub fn object(&self, field: Field) -> Option<&'l [u8]> {
-        let slot = self.found.slot(field).filter(|slot| slot.sort == Sort::Object)?;
+        let slot = self.found.slot(field).filter(|slot| slot.sort == ValueKind::Object)?;
         let Stretch { from, to } = slot.stretch;
         (from < to).then(|| &self.bytes[from as usize..to as usize])
     }
@@ -442,13 +442,13 @@ pub(super) struct Stretch {
 /// A value: its type and, for strings (between the quotes) and numbers, its range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
-    pub(super) sort: Sort,
+    pub(super) sort: ValueKind,
     pub(super) stretch: Stretch,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(super) enum Sort {
+pub(super) enum ValueKind {
     Null,
     False,
     True,
@@ -511,7 +511,7 @@ const _: () = assert!(Field::COUNT <= 64, "a bit for each field");
 
 impl Found {
     pub(super) fn new() -> Found {
-        let slot = Slot { sort: Sort::Null, stretch: Stretch::default() };
+        let slot = Slot { sort: ValueKind::Null, stretch: Stretch::default() };
         Found { present: 0, slots: [slot; Field::COUNT], blocks: Vec::new(), odd_items: [false; 2] }
     }
 

@@ -1,6 +1,6 @@
 //! The second stage of the reader: checks whole lines against the grammar of JSON.
 
-use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, Slot, Sort, Stretch};
+use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, Slot, Stretch, ValueKind};
 use super::reader::Shape;
 use super::scan::Mark;
 use super::string;
@@ -78,7 +78,7 @@ impl Walk<'_> {
                 }
                 _ => return self.value(at, field, found),
             };
-            found.note(field, Slot { sort: Sort::Object, stretch: Stretch::default() });
+            found.note(field, Slot { sort: ValueKind::Object, stretch: Stretch::default() });
             Some(behind)
         })
     }
@@ -94,12 +94,12 @@ impl Walk<'_> {
                     let behind = self.skip_container(at)?;
                     let (from, to) =
                         (self.mark(at).offset() as u32, self.mark(behind - 1).offset() as u32 + 1);
-                    found.note(field, Slot { sort: Sort::Object, stretch: Stretch { from, to } });
+                    found.note(field, Slot { sort: ValueKind::Object, stretch: Stretch { from, to } });
                     return Some(behind);
                 }
                 _ => return self.value(at, field, found),
             };
-            found.note(field, Slot { sort: Sort::List, stretch: Stretch::default() });
+            found.note(field, Slot { sort: ValueKind::List, stretch: Stretch::default() });
             Some(behind)
         })
     }
@@ -138,18 +138,18 @@ impl Walk<'_> {
         let (behind, sort) = match self.byte(at) {
             b'"' => {
                 stretch = self.string(at);
-                (at + 2, Sort::String)
+                (at + 2, ValueKind::String)
             }
-            b'{' => (self.skip_container(at)?, Sort::Object),
-            b'[' => (self.skip_container(at)?, Sort::List),
+            b'{' => (self.skip_container(at)?, ValueKind::Object),
+            b'[' => (self.skip_container(at)?, ValueKind::List),
             first => {
                 let from = self.mark(at).offset();
                 stretch = Stretch { from: from as u32, to: (from + scalar(&self.bytes[from..])?) as u32 };
                 let sort = match first {
-                    b'n' => Sort::Null,
-                    b't' => Sort::True,
-                    b'f' => Sort::False,
-                    _ => Sort::Number,
+                    b'n' => ValueKind::Null,
+                    b't' => ValueKind::True,
+                    b'f' => ValueKind::False,
+                    _ => ValueKind::Number,
                 };
                 (at + 1, sort)
             }

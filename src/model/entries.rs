@@ -179,10 +179,10 @@ pub struct Entries {
     pub(super) apart: Vec<(u32, Key)>,
     /// The index of the first entry of each file.
     files: Vec<u32>,
-    types: Names,
+    types: TypeNames,
     /// The session that each entry names, as an index into `sessions`; empty if no entry names one.
     session: Vec<u16>,
-    sessions: Names,
+    sessions: TypeNames,
     /// The reply that each entry is a part of; empty if the format keeps replies whole.
     group: Vec<Key>,
     /// The first eight bytes of each long id; empty if there are none.
@@ -545,7 +545,7 @@ fn lengthen<T: Clone>(column: &mut Vec<T>, ix: u32, expected: usize, nothing: T)
 
 /// Names that occur many times, each stored once.
 #[derive(Clone, Debug, Default)]
-struct Names {
+struct TypeNames {
     list: Vec<String>,
     /// Distinguishes the first few names: the length and the last eight bytes of each.
     few: Vec<(usize, u64)>,
@@ -553,14 +553,14 @@ struct Names {
     others: HashMap<Box<[u8]>, usize>,
 }
 
-impl Names {
+impl TypeNames {
     /// How many names are compared one by one.
     const FEW: usize = 12;
 
     /// Returns the index of a name, and adds the name if there is room; otherwise returns the last
     /// index.
     fn intern(&mut self, name: &[u8], most: usize) -> usize {
-        let mark = Names::mark(name);
+        let mark = TypeNames::mark(name);
         for (at, known) in self.few.iter().enumerate() {
             // For a short name, the mark contains all of it.
             if *known == mark && (name.len() <= 8 || self.list[at].as_bytes() == name) {
@@ -585,8 +585,8 @@ impl Names {
             return most - 1;
         }
         self.list.push(text);
-        match at < Names::FEW {
-            true => self.few.push(Names::mark(name)),
+        match at < TypeNames::FEW {
+            true => self.few.push(TypeNames::mark(name)),
             false => _ = self.others.insert(name.into(), at),
         }
         at
@@ -650,7 +650,7 @@ mod tests {
 
     #[test]
     fn names_are_kept_once() {
-        let mut names = Names::default();
+        let mut names = TypeNames::default();
         let long = |at: usize| format!("a name of the number {at}").into_bytes();
         let mut all: Vec<Vec<u8>> =
             [&b""[..], b"a", b"abc", b"abd", b"abcd", b"abce", b"abcdefg", b"abcdefgh"]

@@ -18,5 +18,5 @@ pub use key::Key;
 pub use plan::{Change, Moved, Piece, Plan, Planned, Target};
 pub use source::{Source, Span, Table};
 pub use time::{Clock, Time, parse_time};
-pub(crate) use tree::Seen;
+pub(crate) use tree::KeySet;
 pub use tree::{Copies, Found, Parent, Tree};

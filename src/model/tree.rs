@@ -24,7 +24,7 @@ pub enum Parent {
     /// The entry names a parent that is not in the session: it is an orphan.
     Missing,
     /// The link leads back to the entry itself, directly or through others; it is treated as cut.
-    Ring(Ix),
+    Cycle(Ix),
 }
 
 /// The tree over [`Entries`]: links by the ids that entries name, in any order.
@@ -40,7 +40,7 @@ pub struct Tree {
     /// Entries whose id is represented by another entry, in file order.
     shadowed: Vec<u32>,
     /// Cut links: the entry, and the entry that it named.
-    rings: Vec<(u32, u32)>,
+    cycles: Vec<(u32, u32)>,
     children: OnceCell<Children>,
     /// A bit for each entry that has children: finding leaves this way costs less than building the
     /// lists of children.
@@ -83,8 +83,8 @@ impl Tree {
                 parent[*ix as usize] = NONE;
             }
         }
-        let rings = cut_rings(&mut parent);
-        Tree { copies, parent, shadowed, rings, children: OnceCell::new(), has_children: OnceCell::new() }
+        let cycles = cut_cycles(&mut parent);
+        Tree { copies, parent, shadowed, cycles, children: OnceCell::new(), has_children: OnceCell::new() }
     }
 
     /// Builds a tree from links that were determined elsewhere: the parent of each entry.
@@ -97,12 +97,12 @@ impl Tree {
         for ix in &shadowed {
             parent[*ix as usize] = NONE;
         }
-        let rings = cut_rings(&mut parent);
+        let cycles = cut_cycles(&mut parent);
         Tree {
             copies: Copies::Last,
             parent,
             shadowed,
-            rings,
+            cycles,
             children: OnceCell::new(),
             has_children: OnceCell::new(),
         }
@@ -121,7 +121,7 @@ impl Tree {
     }
 
     /// Returns whether an entry is part of the tree, i.e. no other entry represents its id.
-    pub fn stands(&self, ix: Ix) -> bool {
+    pub fn is_in_tree(&self, ix: Ix) -> bool {
         self.shadowed.is_empty() || self.shadowed.binary_search(&ix.0).is_err()
     }
 
@@ -132,8 +132,8 @@ impl Tree {
     }
 
     /// Returns the entries of the tree, in file order.
-    pub fn standing(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
-        (0..self.parent.len() as u32).map(Ix).filter(|ix| self.stands(*ix))
+    pub fn entries_in_tree(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
+        (0..self.parent.len() as u32).map(Ix).filter(|ix| self.is_in_tree(*ix))
     }
 
     /// Returns the parent of an entry; `None` for a root, an orphan, and an entry at which a cycle
@@ -147,8 +147,8 @@ impl Tree {
     pub fn link(&self, ix: Ix) -> Parent {
         match self.parent[ix.index()] {
             MISSING => Parent::Missing,
-            NONE => match self.rings.binary_search_by_key(&ix.0, |(from, _)| *from) {
-                Ok(at) => Parent::Ring(Ix(self.rings[at].1)),
+            NONE => match self.cycles.binary_search_by_key(&ix.0, |(from, _)| *from) {
+                Ok(at) => Parent::Cycle(Ix(self.cycles[at].1)),
                 Err(_) => Parent::Root,
             },
             parent => Parent::Entry(Ix(parent)),
@@ -177,27 +177,27 @@ impl Tree {
 
     /// Returns the entries without a parent, including orphans and cut cycles, in file order.
     pub fn roots(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
-        self.standing().filter(|ix| self.parent(*ix).is_none())
+        self.entries_in_tree().filter(|ix| self.parent(*ix).is_none())
     }
 
     /// Returns the entries whose parent is not in the session, in file order.
     pub fn orphans(&self) -> impl Iterator<Item = Ix> + '_ {
-        self.standing().filter(|ix| self.parent[ix.index()] == MISSING)
+        self.entries_in_tree().filter(|ix| self.parent[ix.index()] == MISSING)
     }
 
     /// Returns the entries at which a cycle of links was cut, in file order.
-    pub fn rings(&self) -> impl ExactSizeIterator<Item = Ix> + '_ {
-        self.rings.iter().map(|(ix, _)| Ix(*ix))
+    pub fn cycle_cuts(&self) -> impl ExactSizeIterator<Item = Ix> + '_ {
+        self.cycles.iter().map(|(ix, _)| Ix(*ix))
     }
 
     /// Returns the entries without children, in file order.
     pub fn leaves(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
-        self.standing().filter(|ix| self.is_leaf(*ix))
+        self.entries_in_tree().filter(|ix| self.is_leaf(*ix))
     }
 
     /// Returns the entries with two or more children, in file order.
     pub fn branch_points(&self) -> impl Iterator<Item = Ix> + '_ {
-        self.standing().filter(|ix| self.children(*ix).len() > 1)
+        self.entries_in_tree().filter(|ix| self.children(*ix).len() > 1)
     }
 
     /// Returns the entries from `leaf` up to its root, `leaf` first.
@@ -278,26 +278,26 @@ impl Children {
 
 /// Returns the keys that may occur more than once; a few of them do not.
 fn doubtful(keys: &[Key]) -> Vec<Key> {
-    let mut seen = Seen::with_room(keys.len());
+    let mut seen = KeySet::with_room(keys.len());
     keys.iter().copied().filter(|key| key.is_some() && !seen.insert(*key)).collect()
 }
 
 /// The keys seen so far, as a bitmap of 16 bits a key: it shows in one pass that nearly all keys
 /// occur only once.
-pub(crate) struct Seen {
+pub(crate) struct KeySet {
     words: Vec<u64>,
 }
 
-impl Seen {
+impl KeySet {
     /// Creates an empty set with room for that many keys.
-    fn with_room(keys: usize) -> Seen {
-        Seen { words: vec![0; (keys * 16).next_power_of_two().max(64) / 64] }
+    fn with_room(keys: usize) -> KeySet {
+        KeySet { words: vec![0; (keys * 16).next_power_of_two().max(64) / 64] }
     }
 
     /// Returns which of `count` keys may occur more than once.
-    pub(crate) fn again(keys: impl Iterator<Item = Key>, count: usize) -> Seen {
+    pub(crate) fn repeated(keys: impl Iterator<Item = Key>, count: usize) -> KeySet {
         // Only a few do.
-        let (mut once, mut again) = (Seen::with_room(count), Seen::with_room(count / 16));
+        let (mut once, mut again) = (KeySet::with_room(count), KeySet::with_room(count / 16));
         for key in keys {
             if !once.insert(key) {
                 again.insert(key);
@@ -436,7 +436,7 @@ fn spread(key: Key) -> u64 {
 
 /// Cuts each cycle of links at its first link, in file order, that points forward; returns the cut
 /// links.
-fn cut_rings(parent: &mut [u32]) -> Vec<(u32, u32)> {
+fn cut_cycles(parent: &mut [u32]) -> Vec<(u32, u32)> {
     // If no link points forward, there can't be a cycle.
     let points_forward = |(ix, parent): (usize, &u32)| *parent < MISSING && *parent as usize >= ix;
     if !parent.iter().enumerate().any(points_forward) {
@@ -444,7 +444,7 @@ fn cut_rings(parent: &mut [u32]) -> Vec<(u32, u32)> {
     }
     const NEW: u32 = 0;
     let mut walk = vec![NEW; parent.len()];
-    let mut rings = Vec::new();
+    let mut cycles = Vec::new();
     for from in 0..parent.len() as u32 {
         let mut at = from;
         while at < MISSING && walk[at as usize] == NEW {
@@ -463,12 +463,12 @@ fn cut_rings(parent: &mut [u32]) -> Vec<(u32, u32)> {
                     break;
                 }
             }
-            rings.push((cut, parent[cut as usize]));
+            cycles.push((cut, parent[cut as usize]));
             parent[cut as usize] = NONE;
         }
     }
-    rings.sort_unstable();
-    rings
+    cycles.sort_unstable();
+    cycles
 }
 
 #[cfg(test)]
@@ -548,15 +548,15 @@ mod tests {
     #[test]
     #[rustfmt::skip] // a table
     fn links_that_were_found_otherwise_are_cut_where_they_form_a_ring() {
-        let check = |links: &[Option<u32>], apart: &[u32], rings: &[(u32, u32)], roots: &[u32]| {
+        let check = |links: &[Option<u32>], apart: &[u32], cycles: &[(u32, u32)], roots: &[u32]| {
             let tree = Tree::of_links(links.iter().map(|link| link.map(Ix)), apart.iter().map(|ix| Ix(*ix)));
-            let cut: Vec<(u32, u32)> = tree.rings().map(|ix| match tree.link(ix) {
-                Parent::Ring(to) => (ix.0, to.0),
+            let cut: Vec<(u32, u32)> = tree.cycle_cuts().map(|ix| match tree.link(ix) {
+                Parent::Cycle(to) => (ix.0, to.0),
                 link => panic!("{link:?}"),
             }).collect();
-            assert_eq!(cut, rings, "{links:?}");
+            assert_eq!(cut, cycles, "{links:?}");
             assert_eq!(tree.roots().map(|ix| ix.0).collect::<Vec<_>>(), roots, "{links:?}");
-            for ix in tree.standing() {
+            for ix in tree.entries_in_tree() {
                 assert_eq!(tree.path(ix).last(), Some(&ix));
             }
         };
@@ -587,7 +587,7 @@ mod tests {
         assert_eq!(first.shadowed().collect::<Vec<_>>(), [Ix(3)]);
         // With the last copy, `b` is a child of `c` and `c` a child of `b`: a cycle.
         let last = Tree::build(&entries, Copies::Last);
-        assert_eq!(last.rings().len(), 1);
+        assert_eq!(last.cycle_cuts().len(), 1);
         assert_eq!(last.shadowed().collect::<Vec<_>>(), [Ix(1)]);
     }
 

@@ -48,7 +48,7 @@ pub fn plan(
     let parent = match parent {
         // The bookkeeping after HEAD stays on the path.
         Some(ix) if session.head.entry == Some(ix) => session.head.leaf,
-        Some(ix) => Some(cherry_pick::behind(session, ix)),
+        Some(ix) => Some(cherry_pick::parent_of_copies(session, ix)),
         None => {
             if session.head.leaf.is_none() && !session.entries.is_empty() {
                 revision::head(session)?;
@@ -301,7 +301,7 @@ fn try_lines(
     let mut graph = ClaudeGraph::new(&trial);
     let leaf = graph.leaf();
     let Some(from) = leaf.from else { return Ok(false) };
-    let steps = graph.sent_trunk(from);
+    let steps = graph.sent_path(from);
     let is_sent = |key| steps.iter().any(|step| trial.entries.key(step.entry) == key);
     let turns = wanted.iter().filter(|ix| session.entries.kind(**ix).is_turn());
     Ok(find(entry).is_some_and(|ix| is_sent(trial.entries.key(ix)))

@@ -35,7 +35,7 @@ pub struct Branch {
 
 /// What counts as a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Of {
+pub enum BranchRule {
     /// Paths of the conversation.
     Conversation,
     /// Paths to all entries without children, bookkeeping or not.
@@ -45,7 +45,7 @@ pub enum Of {
 /// Returns the branches of a session, in the order of their tips in the file.
 ///
 /// Costs a few passes over the entries, however many branches there are.
-pub fn list(session: &Session, of: Of) -> Vec<Branch> {
+pub fn list(session: &Session, of: BranchRule) -> Vec<Branch> {
     list_in(session, &session.tree, of)
 }
 
@@ -61,7 +61,7 @@ pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
 
 /// Returns the number of branches of the conversation in a tree over the entries of a session.
 fn count_in(session: &Session, tree: &Tree) -> usize {
-    let forest = forest(session, tree, Of::Conversation);
+    let forest = forest(session, tree, BranchRule::Conversation);
     let ways = Ways::build(&forest, session);
     ways.tips().count()
 }
@@ -69,12 +69,12 @@ fn count_in(session: &Session, tree: &Tree) -> usize {
 /// Returns the last entry of the conversation on each branch in a tree over the entries of a
 /// session, in file order.
 pub(super) fn tips(session: &Session, tree: &Tree) -> Vec<Ix> {
-    let forest = forest(session, tree, Of::Conversation);
+    let forest = forest(session, tree, BranchRule::Conversation);
     Ways::build(&forest, session).tips().collect()
 }
 
 /// Returns the branches of a session in a tree over its entries.
-fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
+fn list_in(session: &Session, tree: &Tree, of: BranchRule) -> Vec<Branch> {
     let entries = &session.entries;
     let forest = forest(session, tree, of);
     let ways = Ways::build(&forest, session);
@@ -172,7 +172,7 @@ impl<'f> Ways<'f> {
 }
 
 /// Returns the branch points, in file order, each with its number of branches.
-pub fn points(session: &Session, of: Of) -> Vec<(Ix, usize)> {
+pub fn points(session: &Session, of: BranchRule) -> Vec<(Ix, usize)> {
     let forest = forest(session, &session.tree, of);
     let mut children = vec![0u32; session.entries.len()];
     for ix in forest.children_first() {
@@ -184,11 +184,11 @@ pub fn points(session: &Session, of: Of) -> Vec<(Ix, usize)> {
     points.map(|ix| (ix, children[ix.index()] as usize)).collect()
 }
 
-fn forest<'t>(session: &Session, tree: &'t Tree, of: Of) -> Forest<'t> {
+fn forest<'t>(session: &Session, tree: &'t Tree, of: BranchRule) -> Forest<'t> {
     let count = session.entries.len();
     match of {
-        Of::Conversation => Forest::new(tree, count, |ix| filter::conversation(session, ix)),
-        Of::Everything => Forest::new(tree, count, |_| true),
+        BranchRule::Conversation => Forest::new(tree, count, |ix| filter::conversation(session, ix)),
+        BranchRule::Everything => Forest::new(tree, count, |_| true),
     }
 }
 
@@ -232,7 +232,7 @@ pub(super) mod tests {
         let check = |text: &str, wanted: &str| {
             let (names, session) = session(text);
             let name = |ix: Ix| names[ix.index()].as_str();
-            let got: Vec<String> = list(&session, Of::Conversation)
+            let got: Vec<String> = list(&session, BranchRule::Conversation)
                 .iter()
                 .map(|branch| format!(
                     "{}{} {}/{} fork {} leaf {} prompt {}",

@@ -65,7 +65,7 @@ pub fn plan(whole: Snapshot<'_>, what: What<'_>, fresh: &mut Ids, now: Time) -> 
     };
     let failed_kept = match what {
         What::Failed => {
-            session.tree.standing().filter(|ix| is_failed(session, *ix) && !gone[ix.index()]).count()
+            session.tree.entries_in_tree().filter(|ix| is_failed(session, *ix) && !gone[ix.index()]).count()
         }
         _ => 0,
     };
@@ -215,7 +215,7 @@ impl<'a> Choice<'a> {
         let count = session.entries.len();
         // Whether an entry must stay: it is held, or it is a reply or a result, or something below it must stay.
         let mut stays = self.held.clone();
-        for ix in session.entries.all().filter(|ix| tree.stands(*ix)) {
+        for ix in session.entries.all().filter(|ix| tree.is_in_tree(*ix)) {
             let kind = session.entries.kind(ix);
             let says = matches!(kind, Kind::Header | Kind::Compaction | Kind::Summary | Kind::Tool)
                 || session.entries.flags(ix).has(Flags::RESULT)
@@ -231,7 +231,7 @@ impl<'a> Choice<'a> {
             }
         }
         let mut gone = vec![false; count];
-        for ix in tree.standing().filter(|ix| is_failed(session, *ix) && !stays[ix.index()]) {
+        for ix in tree.entries_in_tree().filter(|ix| is_failed(session, *ix) && !stays[ix.index()]) {
             // From the reply up to its prompt, if nothing else was replied to it.
             let mut top = ix;
             for above in tree.ancestors(ix).skip(1).take_while(|above| !stays[above.index()]) {
@@ -317,7 +317,7 @@ impl<'a> Removal<'a> {
                 continue;
             }
             let parent = session.tree.parent(ix).filter(|parent| self.gone[parent.index()]);
-            let Some(parent) = parent.filter(|_| session.tree.stands(ix)) else { continue };
+            let Some(parent) = parent.filter(|_| session.tree.is_in_tree(ix)) else { continue };
             let kept = session.tree.ancestors(parent).find(|above| !self.gone[above.index()]);
             let kept = kept.map_or(Ok(b"null".to_vec()), |kept| self.whole.raw_id(kept))?;
             let bytes = source.bytes(span)?;
@@ -516,7 +516,7 @@ impl Check<'_> {
             }
             return self.groups();
         }
-        for ix in kept.filter(|ix| session.tree.stands(*ix)) {
+        for ix in kept.filter(|ix| session.tree.is_in_tree(*ix)) {
             let above = session.tree.parent(ix).and_then(|above| self.nearest(above));
             if self.image(ix).is_none_or(|image| self.after.tree.parent(image) != above) {
                 return Err(not_proven(format!(

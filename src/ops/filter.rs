@@ -10,9 +10,9 @@ pub fn conversation(session: &Session, ix: Ix) -> bool {
     session.is_conversation(ix)
 }
 
-/// Whether an entry belongs to a conversation, as [`Session::is_talk`].
-pub fn talk(session: &Session, ix: Ix) -> bool {
-    session.is_talk(ix)
+/// Whether an entry belongs to a conversation, as [`Session::is_in_any_conversation`].
+pub fn any_conversation(session: &Session, ix: Ix) -> bool {
+    session.is_in_any_conversation(ix)
 }
 
 /// Returns the kind that a listing shows for an entry: a prompt that was typed while the agent was

@@ -30,7 +30,7 @@ impl<'t> Forest<'t> {
                 if at_or_above[at as usize] != UNKNOWN {
                     break at_or_above[at as usize];
                 }
-                if tree.stands(Ix(at)) && shown(Ix(at)) {
+                if tree.is_in_tree(Ix(at)) && shown(Ix(at)) {
                     at_or_above[at as usize] = at;
                     break at;
                 }

@@ -2,7 +2,7 @@
 
 use crate::format::Session;
 use crate::json;
-use crate::model::{Flags, Ix, Key, Seen, Source};
+use crate::model::{Flags, Ix, Key, KeySet, Source};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io;
@@ -82,10 +82,10 @@ impl ShortIds {
 }
 
 fn shared_starts(session: &Session) -> Vec<[u8; 8]> {
-    let starts = || session.tree.standing().filter_map(|ix| session.entries.first_eight(ix));
+    let starts = || session.tree.entries_in_tree().filter_map(|ix| session.entries.first_eight(ix));
     let key = |start: &[u8; 8]| Key(u64::from_le_bytes(*start));
     // Only a few are shared: a bitmap rules out nearly all of them.
-    let again = Seen::again(starts().map(|start| key(&start)), session.entries.len());
+    let again = KeySet::repeated(starts().map(|start| key(&start)), session.entries.len());
     let mut doubtful: Vec<[u8; 8]> = starts().filter(|start| again.has(key(start))).collect();
     doubtful.sort_unstable();
     doubtful.chunk_by(|one, next| one == next).filter(|same| same.len() > 1).map(|same| same[0]).collect()

@@ -41,7 +41,7 @@ pub fn missing(side: Snapshot<'_>, tip: Ix) -> io::Result<Bring> {
         return Ok(Bring::Ahead);
     }
     let known = Known::collect(side, ours)?;
-    let brought = known.among(side, theirs)?;
+    let brought = known.known_entries(side, theirs)?;
     let is_left = |(at, ix): (usize, &Ix)| !brought[at] && !session.entries.flags(*ix).has(Flags::MARKER);
     let left: Vec<Picked> = theirs
         .iter()
@@ -64,7 +64,7 @@ pub fn missing_of(ours: Snapshot<'_>, theirs: Snapshot<'_>, tip: Ix) -> io::Resu
     let shared: HashSet<Key> =
         own.iter().map(|ix| ours.session.entries.key(*ix)).filter(|key| key.is_some()).collect();
     let path: Vec<Ix> = path.into_iter().filter(|ix| !shared.contains(&session.entries.key(*ix))).collect();
-    let brought = Known::collect(ours, &own)?.among(theirs, &path)?;
+    let brought = Known::collect(ours, &own)?.known_entries(theirs, &path)?;
     let is_left = |ix: Ix| !session.entries.flags(ix).has(Flags::MARKER);
     let left: Vec<Picked> = path
         .iter()
@@ -106,7 +106,7 @@ impl Known {
     }
 
     /// Returns which entries of the other side are already on ours.
-    fn among(mut self, side: Snapshot<'_>, theirs: &[Ix]) -> io::Result<Vec<bool>> {
+    fn known_entries(mut self, side: Snapshot<'_>, theirs: &[Ix]) -> io::Result<Vec<bool>> {
         let entries = &side.session.entries;
         let mut line = Vec::new();
         let mut out = Vec::with_capacity(theirs.len());
@@ -118,11 +118,14 @@ impl Known {
             if let Some(count) = equal {
                 *count -= 1;
             }
-            let noted = self.origins.contains(&entries.key(*ix));
-            out.push(noted || is_equal);
+            let is_recorded = self.origins.contains(&entries.key(*ix));
+            out.push(is_recorded || is_equal);
             // Chimera's messages have no time of their own: a prompt such as `go on` may be
             // repeated.
-            if is_equal && !noted && side.session.format == Format::Chimera && entries.kind(*ix) == Kind::User
+            if is_equal
+                && !is_recorded
+                && side.session.format == Format::Chimera
+                && entries.kind(*ix) == Kind::User
             {
                 unsure.push(out.len() - 1);
             }

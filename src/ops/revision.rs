@@ -30,14 +30,14 @@ use std::cell::OnceCell;
 type Result<T> = std::result::Result<T, Error>;
 
 /// A session whose entries are named, with its thread as soon as that is asked for.
-struct Names<'s> {
+struct Resolver<'s> {
     whole: Snapshot<'s>,
     thread: OnceCell<Thread<'s>>,
 }
 
-impl<'s> Names<'s> {
-    fn new(session: &'s Session, source: &'s dyn Source) -> Names<'s> {
-        Names { whole: Snapshot { session, source }, thread: OnceCell::new() }
+impl<'s> Resolver<'s> {
+    fn new(session: &'s Session, source: &'s dyn Source) -> Resolver<'s> {
+        Resolver { whole: Snapshot { session, source }, thread: OnceCell::new() }
     }
 
     fn thread(&self) -> Result<&Thread<'s>> {
@@ -61,7 +61,7 @@ const WORDS: usize = 60;
 ///
 /// Costs a pass over the ids for a prefix, and over the texts for `:/`.
 pub fn resolve_one(session: &Session, source: &dyn Source, revision: &str) -> Result<Ix> {
-    let names = &Names::new(session, source);
+    let names = &Resolver::new(session, source);
     let found = expression(names, revision)?;
     match found.as_slice() {
         [ix] => Ok(*ix),
@@ -91,7 +91,7 @@ pub fn ambiguous(whole: Snapshot<'_>, revision: &str, several: &[Ix]) -> std::io
 /// Returns the entries that revisions and ranges name together, without duplicates, in file order;
 /// a path in the order of its links.
 pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Result<Vec<Ix>> {
-    let names = &Names::new(session, source);
+    let names = &Resolver::new(session, source);
     if let [only] = revisions {
         return expression(names, only);
     }
@@ -106,7 +106,7 @@ pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Resu
 
 /// Returns whether an argument names a set (a range, or a word such as `leaves`) and not one entry.
 pub fn is_set(session: &Session, source: &dyn Source, revision: &str) -> Result<bool> {
-    Ok(whole_name(&Names::new(session, source), revision)?.is_none()
+    Ok(whole_name(&Resolver::new(session, source), revision)?.is_none()
         && (matches!(revision, "roots" | "leaves" | "all") || cut(revision).is_some()))
 }
 
@@ -136,7 +136,7 @@ pub fn head(session: &Session) -> Result<Ix> {
     session.head.entry.ok_or_else(|| Error::NoHead { why: session.head.rule.into() })
 }
 
-fn expression(names: &Names<'_>, text: &str) -> Result<Vec<Ix>> {
+fn expression(names: &Resolver<'_>, text: &str) -> Result<Vec<Ix>> {
     let session = names.whole.session;
     if let Some(ix) = whole_name(names, text)? {
         return Ok(vec![ix]);
@@ -145,7 +145,7 @@ fn expression(names: &Names<'_>, text: &str) -> Result<Vec<Ix>> {
     match text {
         "roots" => return Ok(tree.roots().collect()),
         "leaves" => return Ok(tree.leaves().collect()),
-        "all" => return Ok(tree.standing().collect()),
+        "all" => return Ok(tree.entries_in_tree().collect()),
         _ => {}
     }
     let Some((left, operator, right)) = cut(text) else {
@@ -156,7 +156,7 @@ fn expression(names: &Names<'_>, text: &str) -> Result<Vec<Ix>> {
         side => single(names, side),
     };
     match (operator, left, right) {
-        ("::", "", "") => Ok(tree.standing().collect()),
+        ("::", "", "") => Ok(tree.entries_in_tree().collect()),
         ("::", "", right) => Ok(tree.path(single(names, right)?)),
         ("::", left, "") => {
             let mut below = tree.subtree(single(names, left)?);
@@ -197,7 +197,7 @@ fn cut(text: &str) -> Option<(&str, &'static str, &str)> {
 }
 
 /// One entry: a name, with suffixes.
-fn single(names: &Names<'_>, text: &str) -> Result<Ix> {
+fn single(names: &Resolver<'_>, text: &str) -> Result<Ix> {
     // The error is about what is left without its suffixes.
     let text = match resolve(names, text)? {
         Ok(ix) => return Ok(ix),
@@ -260,7 +260,7 @@ fn last_suffix(text: &str) -> Option<(&str, Suffix)> {
 /// without the suffixes.
 ///
 /// Suffixes are not a recursion: a revision may have as many as a command line has room for.
-fn resolve<'t>(names: &Names<'_>, text: &'t str) -> Result<std::result::Result<Ix, &'t str>> {
+fn resolve<'t>(names: &Resolver<'_>, text: &'t str) -> Result<std::result::Result<Ix, &'t str>> {
     let (whole, session) = (names.whole, names.whole.session);
     let mut steps: Vec<(&str, Suffix)> = Vec::new();
     let mut rest = text;
@@ -316,7 +316,7 @@ fn begins_a_name(whole: Snapshot<'_>, word: &str) -> Result<bool> {
     let session = whole.session;
     let word = ["id:", "label:"].iter().find_map(|sort| word.strip_prefix(sort)).unwrap_or(word);
     let start = &word.as_bytes()[..word.len().min(LONG_NAME)];
-    for ix in session.tree.standing().filter(|ix| session.entries.flags(*ix).has(Flags::LONG_ID)) {
+    for ix in session.tree.entries_in_tree().filter(|ix| session.entries.flags(*ix).has(Flags::LONG_ID)) {
         if start.starts_with(&session.entries.id_start(ix)) && whole.id(ix)?.as_bytes().starts_with(start) {
             return Ok(true);
         }
@@ -325,7 +325,7 @@ fn begins_a_name(whole: Snapshot<'_>, word: &str) -> Result<bool> {
 }
 
 /// The entry that a word names as a whole.
-fn whole_name(names: &Names<'_>, word: &str) -> Result<Option<Ix>> {
+fn whole_name(names: &Resolver<'_>, word: &str) -> Result<Option<Ix>> {
     let (whole, session) = (names.whole, names.whole.session);
     let no = |why: &str| Error::Unresolved { revision: word.into(), why: why.into() };
     match word {
@@ -426,7 +426,7 @@ fn by_id(whole: Snapshot<'_>, word: &str, prefix: &str, fewest: usize) -> Result
     }
     let bytes = prefix.as_bytes();
     let mut found = Vec::new();
-    for ix in session.tree.standing() {
+    for ix in session.tree.entries_in_tree() {
         let start = session.entries.id_start(ix);
         let fits =
             if bytes.len() <= start.len() { start.starts_with(bytes) } else { bytes.starts_with(&start) };
@@ -441,7 +441,7 @@ fn by_id(whole: Snapshot<'_>, word: &str, prefix: &str, fewest: usize) -> Result
 }
 
 /// The N-th prompt of the thread, or why there is no entry for it.
-fn turn(names: &Names<'_>, number: i64) -> Result<std::result::Result<Ix, String>> {
+fn turn(names: &Resolver<'_>, number: i64) -> Result<std::result::Result<Ix, String>> {
     let turns = names.thread()?.turns()?;
     Ok(match nth(&turns, number).map(|turn| &turn.prompt) {
         Some(Prompt::Entry(ix)) => Ok(*ix),
@@ -488,7 +488,7 @@ fn by_text(whole: Snapshot<'_>, revision: &str, wanted: &str) -> Result<Ix> {
         why: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
     })?;
     let mut line = Vec::new();
-    for ix in session.tree.standing().rev() {
+    for ix in session.tree.entries_in_tree().rev() {
         if session.entries.flags(ix).has(Flags::BOOKKEEPING) {
             continue;
         }

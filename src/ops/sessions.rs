@@ -46,7 +46,7 @@ pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
         parent: header.and_then(|header| header.parent.clone()),
         ..Summary::default()
     };
-    let first = |wanted: &dyn Fn(Ix) -> bool| session.tree.standing().find(|ix| wanted(*ix));
+    let first = |wanted: &dyn Fn(Ix) -> bool| session.tree.entries_in_tree().find(|ix| wanted(*ix));
     if session.format == Format::Claude {
         // The copied entries of a fork name the session that they were copied from.
         if let Some(entry) = first(&|_| true) {
@@ -61,7 +61,7 @@ pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
     }
     if !session.partial {
         summary.counts = Some(Counts {
-            entries: session.tree.standing().count(),
+            entries: session.tree.entries_in_tree().count(),
             branches: branches::count(session, source)?,
             faults: session.faults.len(),
         });
@@ -88,7 +88,7 @@ mod tests {
             "torn\n",
         );
         let session = Session::read(file.as_bytes()).unwrap();
-        let told = summary(&session, &Table(vec![file.into()])).unwrap();
+        let found = summary(&session, &Table(vec![file.into()])).unwrap();
         let wanted = Summary {
             id: Some("s1".into()),
             name: None,
@@ -97,6 +97,6 @@ mod tests {
             parent: Some("/s/old.jsonl".into()),
             counts: Some(Counts { entries: 3, branches: 2, faults: 1 }),
         };
-        assert_eq!(told, wanted);
+        assert_eq!(found, wanted);
     }
 }

@@ -26,7 +26,7 @@ pub fn are_known(session: &Session, mut entries: impl Iterator<Item = Ix>) -> bo
             match session.tree.link(at) {
                 Parent::Entry(above) => at = above,
                 Parent::Root => return true,
-                Parent::Missing | Parent::Ring(_) => return false,
+                Parent::Missing | Parent::Cycle(_) => return false,
             }
             if of(at).any(|tool| !tool.result && tool.id == wanted.id) {
                 return true;

@@ -71,7 +71,8 @@ impl<'s> Thread<'s> {
         }
         let session = self.whole.session;
         let in_agent = session.entries.flags(from).has(Flags::SIDECHAIN);
-        let counts = |ix: &Ix| session.is_conversation(*ix) || in_agent && session.is_talk(*ix);
+        let counts =
+            |ix: &Ix| session.is_conversation(*ix) || in_agent && session.is_in_any_conversation(*ix);
         self.tree().ancestors(self.stand_in(from)).skip(1).filter(counts).nth(steps - 1)
     }
 
@@ -144,7 +145,7 @@ impl<'s> Thread<'s> {
     fn is_placed(&self, ix: Ix) -> bool {
         let session = self.whole.session;
         session.entries.file(ix) == 0
-            && session.tree.stands(ix)
+            && session.tree.is_in_tree(ix)
             && !session.entries.flags(ix).has(Flags::SIDECHAIN)
             && self.built.as_ref().is_none_or(|(_, reading)| reading.strand_of(ix).is_some())
     }

@@ -371,7 +371,7 @@ impl Archive {
         let mut new = temp::Temp::create(temp::name_beside(path), 0o600)?;
         self.unpack(item, &mut |block| sys::write(new.file()?, block))?;
         sys::set_mode(new.file()?, item.mode)?;
-        stamp::put_back_time(new.file()?, item.mtime)?;
+        stamp::restore_time(new.file()?, item.mtime)?;
         sys::rename(new.path(), path)?;
         new.is_gone();
         Ok(())

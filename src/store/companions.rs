@@ -237,7 +237,7 @@ fn of_omp(top: &Path) -> Result<Companions, Error> {
 
 /// Returns whether a file is a session of pi or oh-my-pi.
 fn is_of_pi_family(path: &Path) -> bool {
-    super::glance(path, super::Options::default()).is_ok_and(|opened| {
+    super::open_ends(path, super::Options::default()).is_ok_and(|opened| {
         let session = &opened.session;
         matches!(session.format, Format::Pi | Format::Omp) && session.header.is_some()
     })

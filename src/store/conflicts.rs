@@ -27,7 +27,7 @@ pub fn find(folder: Option<&Path>, roots: &[PathBuf]) -> Result<Vec<Conflict>, E
         {
             return Err(Error::Io { path: folder, source });
         }
-        for copy in locate::below(&folder) {
+        for copy in locate::session_files_below(&folder) {
             let name = copy.file_name().and_then(|name| name.to_str()).and_then(name_of_session);
             let session = name.map(|name| copy.with_file_name(name)).filter(|session| session.is_file());
             found.extend(session.map(|session| Conflict { session, copy: copy.clone() }));

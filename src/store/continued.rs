@@ -132,7 +132,7 @@ fn has_header(head: &[u8]) -> bool {
 /// Returns whether a session of pi's family contains a title, a prompt or a reply.
 fn was_anything_said(path: &Path, options: Options) -> bool {
     let mut said = false;
-    let read = super::sift(path, options, None, &mut |_, _, line| {
+    let read = super::search_lines(path, options, None, &mut |_, _, line| {
         let text = |key: &str| string_of(line, key).unwrap_or_default();
         let message = || string_of(member(line, "message").unwrap_or_default(), "role").unwrap_or_default();
         said = match &*text("type") {

@@ -34,7 +34,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Returns the file at a path, or a folder that [`below`] returned in place of a file, or
+    /// Returns the file at a path, or a folder that [`session_files_below`] returned in place of a file, or
     /// `None` if there is neither.
     pub fn from_path(path: PathBuf) -> Option<Found> {
         fs::metadata(&path).ok().filter(|facts| facts.is_file() || facts.is_dir())?;
@@ -100,22 +100,22 @@ fn pi_session_folder(folder: &Path) -> Option<PathBuf> {
         let settings: serde_json::Value = serde_json::from_slice(&super::read_file(&file).ok()?).ok()?;
         settings.get("sessionDir")?.as_str().map(PathBuf::from)
     };
-    let told = variable("PI_CODING_AGENT_SESSION_DIR")
+    let configured = variable("PI_CODING_AGENT_SESSION_DIR")
         .or_else(|| setting(folder.join(".pi/settings.json")))
         .or_else(|| {
             let agent = variable("PI_CODING_AGENT_DIR").unwrap_or_else(|| home.join(".pi/agent"));
             setting(agent.join("settings.json"))
         })
-        .filter(|told| !told.as_os_str().is_empty())?;
-    let told = match told.strip_prefix("~") {
+        .filter(|configured| !configured.as_os_str().is_empty())?;
+    let configured = match configured.strip_prefix("~") {
         Ok(below) => home.join(below),
-        Err(_) => told,
+        Err(_) => configured,
     };
-    let told = match told.to_str().and_then(|text| text.strip_prefix("file://")) {
+    let configured = match configured.to_str().and_then(|text| text.strip_prefix("file://")) {
         Some(path) => PathBuf::from(path),
-        None => told,
+        None => configured,
     };
-    Some(folder.join(told))
+    Some(folder.join(configured))
 }
 
 /// Returns the session files of a store, in the order of their paths.
@@ -154,10 +154,10 @@ pub fn each_folder(stores: &[Store], each: &mut dyn FnMut(Vec<Found>) -> Control
     }
 }
 
-/// Returns the session files below a folder: the files that [`below`] returns, without those of
+/// Returns the session files below a folder: the files that [`session_files_below`] returns, without those of
 /// subagents, which are part of the session that started them.
 pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
-    let mut out = below(folder);
+    let mut out = session_files_below(folder);
     out.retain(|path| {
         let inside = path.strip_prefix(folder).unwrap_or(path);
         !is_agents(path) && main_of(inside).is_none()
@@ -170,7 +170,7 @@ pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
 ///
 /// Links to folders are not followed, so that a cycle of links does no harm. A folder that can't be
 /// read is returned as if it were a file, so that opening it reports the reason.
-pub fn below(folder: &Path) -> Vec<PathBuf> {
+pub fn session_files_below(folder: &Path) -> Vec<PathBuf> {
     let mut out = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
@@ -245,7 +245,7 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
 pub fn files_of(stores: &[Store], folder: &Path) -> Vec<PathBuf> {
     match project_at(stores, folder) {
         Some(sessions) => with_subagents(sessions),
-        None => below(folder),
+        None => session_files_below(folder),
     }
 }
 
@@ -272,7 +272,7 @@ pub fn with_subagents(sessions: Vec<Found>) -> Vec<PathBuf> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let agents = beside.entry(folder.clone()).or_insert_with(|| agents_in(&folder)).remove(&stem);
         out.push(path);
-        out.extend(below(&folder.join(&stem)));
+        out.extend(session_files_below(&folder.join(&stem)));
         out.extend(agents.unwrap_or_default());
     }
     out
@@ -317,7 +317,7 @@ pub fn of_folder(
         let Ok(entries) = fs::read_dir(&store.root) else { continue };
         let mut names = folder_names(store.agent, &real);
         if store.agent == "claude" && worktrees == Worktrees::Listed {
-            for other in super::worktrees::beside(&real) {
+            for other in super::worktrees::other_worktrees(&real) {
                 names.extend(folder_names(store.agent, &other));
             }
         }
@@ -553,8 +553,9 @@ fn by_part_of_name(all: &[Found], word: &str) -> Result<PathBuf, Error> {
     }
     let wanted = word.to_lowercase();
     let is_called = |found: &&Found| {
-        let name =
-            super::glance(&found.path, super::Options::default()).ok().and_then(|opened| opened.session.name);
+        let name = super::open_ends(&found.path, super::Options::default())
+            .ok()
+            .and_then(|opened| opened.session.name);
         name.is_some_and(|name| name.to_lowercase().contains(&wanted))
     };
     let found: Vec<PathBuf> = all.iter().filter(is_called).map(|found| found.path.clone()).collect();
@@ -593,7 +594,7 @@ fn among_agents(sessions: &[Found], word: &str) -> Result<Option<PathBuf>, Error
 /// Returns the files of the subagents of an oh-my-pi session, including nested ones, in the order
 /// of their paths.
 pub fn agents_of_omp(session: &Path) -> Vec<PathBuf> {
-    let mut out = below(&session.with_extension(""));
+    let mut out = session_files_below(&session.with_extension(""));
     out.retain(|path| !is_agents(path) && main_of(path).is_none());
     out
 }

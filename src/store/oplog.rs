@@ -366,7 +366,7 @@ impl Log {
 
     /// Keeps others from writing until the returned file is dropped. Returns `None` while another
     /// process is writing.
-    pub fn alone(&self) -> io::Result<Option<File>> {
+    pub fn lock_out_writers(&self) -> io::Result<Option<File>> {
         let file = self.writers()?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
@@ -441,7 +441,7 @@ impl Log {
     /// are not JSON.
     ///
     /// Returns how many bytes shorter it is. Nobody else may write in the meantime: see
-    /// [`Log::alone`].
+    /// [`Log::lock_out_writers`].
     pub fn shorten(&self, drops: &HashSet<String>) -> io::Result<u64> {
         if !self.file().exists() {
             return Ok(0);

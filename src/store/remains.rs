@@ -83,7 +83,7 @@ pub fn in_project(folder: &Path) -> Vec<Remains> {
         if files.contains(&main) {
             return None;
         }
-        let mut agents = locate::below(&folder.join("subagents"));
+        let mut agents = locate::session_files_below(&folder.join("subagents"));
         agents.retain(|path| is_agents(path));
         // The newest compaction comes first.
         let is_compaction =

@@ -35,7 +35,7 @@ impl ResultFiles {
     /// Returns the files beside a session, or, if `session` is a subagent's transcript, beside its
     /// session. Returns `None` if there is no folder of such files. A link to a session is
     /// followed, a folder that is a link is not.
-    pub fn beside(session: &Path) -> Option<ResultFiles> {
+    pub fn of_session(session: &Path) -> Option<ResultFiles> {
         if session == Path::new("-") {
             return None;
         }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_file_is_read_up_to_a_limit() {
         let (_folder, session) = make();
-        let files = ResultFiles::beside(&session).unwrap();
+        let files = ResultFiles::of_session(&session).unwrap();
         let read = |most| files.read("own.txt", most).map(|file| (file.text.unwrap(), file.more)).unwrap();
         assert_eq!(read(100), ("löng".into(), 0));
         assert_eq!(read(2), ("l".into(), 3));
@@ -130,7 +130,7 @@ mod tests {
     fn a_file_that_is_not_a_text_gives_none() {
         let (folder, session) = make();
         fs::write(folder.path().join("s/tool-results/b.bin"), b"a\0b").unwrap();
-        assert_eq!(ResultFiles::beside(&session).unwrap().read("b.bin", 100).unwrap().text, None);
+        assert_eq!(ResultFiles::of_session(&session).unwrap().read("b.bin", 100).unwrap().text, None);
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         fs::write(results.join("dir/deep.txt"), "deep").unwrap();
         let made = std::process::Command::new("mkfifo").arg(results.join("pipe.txt")).status().unwrap();
         assert!(made.success());
-        let files = ResultFiles::beside(&session).unwrap();
+        let files = ResultFiles::of_session(&session).unwrap();
         let absolute = folder.path().join("secret.txt");
         for name in [
             "../../secret.txt",
@@ -165,11 +165,11 @@ mod tests {
         let (folder, _) = make();
         fs::write(folder.path().join("t.jsonl"), "{}\n").unwrap();
         symlink(folder.path().join("s"), folder.path().join("t")).unwrap();
-        assert!(ResultFiles::beside(&folder.path().join("t.jsonl")).is_none());
+        assert!(ResultFiles::of_session(&folder.path().join("t.jsonl")).is_none());
         fs::create_dir(folder.path().join("u")).unwrap();
         fs::write(folder.path().join("u.jsonl"), "{}\n").unwrap();
         symlink(folder.path().join("s/tool-results"), folder.path().join("u/tool-results")).unwrap();
-        assert!(ResultFiles::beside(&folder.path().join("u.jsonl")).is_none());
+        assert!(ResultFiles::of_session(&folder.path().join("u.jsonl")).is_none());
     }
 
     #[test]
@@ -180,8 +180,8 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, "{}\n").unwrap();
             assert_eq!(
-                ResultFiles::beside(&path).unwrap().folder,
-                ResultFiles::beside(&session).unwrap().folder
+                ResultFiles::of_session(&path).unwrap().folder,
+                ResultFiles::of_session(&session).unwrap().folder
             );
         }
     }

@@ -300,7 +300,7 @@ pub fn undo(
         return Ok(Done::default());
     }
     for step in steps.iter().filter(|_| operation.state == Progress::Begun) {
-        put_back_time(step);
+        restore_time(step);
     }
     let mut record = match &wanted.begun {
         Some(begun) => {
@@ -533,13 +533,13 @@ fn steps_still(file: &File, at: u64, len: u64, sha256: Option<&str>) -> io::Resu
 
 /// Restores the time of a file for which an interrupted append had reserved room without writing to
 /// it.
-fn put_back_time(step: &Step) {
+fn restore_time(step: &Step) {
     let Some(before) = step.before.as_ref().filter(|_| step.kind == StepKind::Append) else { return };
     let Ok(file) = steps::open(&step.path) else { return };
     let is_before = |now: &State| now.bytes == before.bytes && now.tail == before.tail;
     if State::read(&file).is_ok_and(|now| is_before(&now) && now.mtime != before.mtime) {
         // A user who may write a file of another user may not set its time.
-        let _ = stamp::put_back_time(&file, before.mtime);
+        let _ = stamp::restore_time(&file, before.mtime);
     }
 }
 

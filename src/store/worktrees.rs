@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns the folders in the other worktrees of a repository that correspond to `folder` in its
 /// own; empty outside a repository.
-pub(super) fn beside(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn other_worktrees(folder: &Path) -> Vec<PathBuf> {
     let Some(root) = folder.ancestors().find(|above| above.join(".git").exists()) else { return Vec::new() };
     let Some(common) = common_folder(&root.join(".git")) else { return Vec::new() };
     let Ok(below) = folder.strip_prefix(root) else { return Vec::new() };
@@ -61,9 +61,9 @@ mod tests {
         fs::write(main.join(".git/worktrees/o/gitdir"), format!("{}\n", other.join(".git").display()))
             .unwrap();
         fs::write(main.join(".git/worktrees/o/commondir"), "../..\n").unwrap();
-        assert_eq!(beside(&main), std::slice::from_ref(&other));
-        assert_eq!(beside(&other), std::slice::from_ref(&main));
-        assert_eq!(beside(&main.join("src")), [other.join("src")]);
-        assert_eq!(beside(&top), Vec::<PathBuf>::new());
+        assert_eq!(other_worktrees(&main), std::slice::from_ref(&other));
+        assert_eq!(other_worktrees(&other), std::slice::from_ref(&main));
+        assert_eq!(other_worktrees(&main.join("src")), [other.join("src")]);
+        assert_eq!(other_worktrees(&top), Vec::<PathBuf>::new());
     }
 }

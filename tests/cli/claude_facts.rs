@@ -89,7 +89,7 @@ pub fn facts(opened: &Opened) -> Value {
         "lines": session.files[0].lines,
         "records": session.files[0].records,
         "entries": distinct.len(),
-        "roots": ids(&mut tree.standing().filter(|ix| tree.link(*ix) == Parent::Root)),
+        "roots": ids(&mut tree.entries_in_tree().filter(|ix| tree.link(*ix) == Parent::Root)),
         "leaf": session.head.entry.map(|ix| id(opened, ix)),
         "path": ids(&mut path.iter().copied()),
         "path_len": path.len(),

@@ -293,7 +293,7 @@ pub fn case_facts(opened: &Opened) -> Value {
         "lines": session.files[0].lines,
         "records": session.files[0].records,
         "entries": distinct.len(),
-        "roots": ids_of(opened, &mut tree.standing().filter(|ix| tree.link(*ix) == Parent::Root)),
+        "roots": ids_of(opened, &mut tree.entries_in_tree().filter(|ix| tree.link(*ix) == Parent::Root)),
         "leaf": session.head.leaf.map(|leaf| id(opened, leaf)),
         "path": ids_of(opened, &mut path.iter().copied()),
         "path_len": path.len(),
@@ -318,7 +318,7 @@ fn filters() {
         let mut opened = store::open(&path, Options::default()).unwrap();
         if opened.session.format == Format::Harness {
             // The view is pi's, which does not follow `leaf` entries.
-            opened.session.head.leaf = opened.session.tree.standing().next_back();
+            opened.session.head.leaf = opened.session.tree.entries_in_tree().next_back();
         }
         let session = &opened.session;
         for (mode_name, mode) in Mode::ALL {

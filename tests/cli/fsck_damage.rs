@@ -502,7 +502,7 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
     // If entries share an id, another may represent it now; of a cycle of links one entry goes,
     // with everything below it; a compaction may count again, and the entries that it replaces go.
     let compactions = |session: &Session| {
-        let all = session.tree.standing();
+        let all = session.tree.entries_in_tree();
         all.filter(|ix| session.entries.kind(*ix) == bough::model::Kind::Compaction).count()
     };
     let is_regrouped = changed(Check::DuplicateId)
@@ -539,7 +539,7 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
         return Err(format!("{} results would be refused at HEAD, and {} were", is.bad, was.bad));
     }
     // Restored entries may be below the old end of a branch, and a compaction may be among them.
-    let now: Vec<Sent> = after.tree.standing().map(|place| sent(&after, new, Some(place))).collect();
+    let now: Vec<Sent> = after.tree.entries_in_tree().map(|place| sent(&after, new, Some(place))).collect();
     // No branch of Claude Code leads to entries that the last compaction replaced.
     let loader = (kind == Kind::Claude).then(|| ClaudeGraph::new(&before));
     let is_gone = |leaf: &Ix| loader.as_ref().is_some_and(|loader| loader.is_gone(*leaf));
@@ -559,7 +559,7 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
 /// effect.
 fn a_kept_message_came_back(before: &Session, after: &Session, new: &Table) -> bool {
     let compactions =
-        after.tree.standing().filter(|ix| after.entries.kind(*ix) == bough::model::Kind::Compaction);
+        after.tree.entries_in_tree().filter(|ix| after.entries.kind(*ix) == bough::model::Kind::Compaction);
     compactions.into_iter().any(|ix| {
         let line: Value = serde_json::from_slice(&new.bytes(after.span(ix)).unwrap()).unwrap_or_default();
         let kept = line["compactMetadata"]["preservedMessages"]["uuids"].as_array();
@@ -581,7 +581,7 @@ fn run(seed: u64) -> Result<&'static str, String> {
     let old = Table(vec![bytes.clone()]);
     let around = NoSurroundings("s");
     let on_request: Vec<Check> =
-        CHECKS.iter().filter(|row| row.mend == RepairMode::OnRequest).map(|row| row.check).collect();
+        CHECKS.iter().filter(|row| row.repair == RepairMode::OnRequest).map(|row| row.check).collect();
     let with = match chance.below(4) {
         0 => on_request.into_iter().collect(),
         1 => [on_request[chance.below(on_request.len())]].into_iter().collect(),
@@ -612,12 +612,12 @@ fn run(seed: u64) -> Result<&'static str, String> {
             Ok(second) => return fail(format!("a second repair: {:?}", second.plan.changes), &new),
             Err(error) => return fail(format!("a second repair: {error}"), &new),
         }
-        for row in CHECKS.iter().filter(|row| row.mend == RepairMode::ByDefault) {
+        for row in CHECKS.iter().filter(|row| row.repair == RepairMode::ByDefault) {
             let left = again
                 .findings
                 .list
                 .iter()
-                .filter(|left| left.check == row.check && left.is_mendable())
+                .filter(|left| left.check == row.check && left.is_repairable())
                 .count();
             if left > 0 && !matches!(row.check, Check::DuplicateHeader | Check::MissingKept) {
                 return fail(format!("{left} of {} are left", row.id), &new);
@@ -653,7 +653,7 @@ fn run(seed: u64) -> Result<&'static str, String> {
     if start.elapsed() > Duration::from_secs(5) {
         return fail(format!("took {:?}", start.elapsed()), &bytes);
     }
-    Ok(if repair.plan.is_empty() { "sound" } else { "mended" })
+    Ok(if repair.plan.is_empty() { "sound" } else { "repaired" })
 }
 
 /// Checks that no orphan was moved into a sidechain, out of one, or into another session without
@@ -807,7 +807,7 @@ fn a_repair_of_random_damage_is_taken_back_to_the_byte() {
 /// Does the same with the commands, for a few seeds.
 #[test]
 fn undo_takes_a_repair_back() {
-    let mut mended = 0;
+    let mut repaired = 0;
     for seed in 1_000..1_016 {
         let (kind, ways, bytes) = damaged(&mut chance(seed));
         let folder = tempfile::tempdir().unwrap();
@@ -822,10 +822,10 @@ fn undo_takes_a_repair_back() {
         if fs::read(&path).unwrap() == bytes {
             continue;
         }
-        mended += 1;
+        repaired += 1;
         let output = bough(&["undo", "-s"]);
         assert!(output.status.success(), "{said}: {output:?}");
         assert_eq!(fs::read(&path).unwrap(), bytes, "{said}");
     }
-    assert!(mended > 8, "{mended}");
+    assert!(repaired > 8, "{repaired}");
 }

@@ -3,7 +3,7 @@
 use crate::support::files;
 use bough::format::{Layout, Session};
 use bough::model::{Ix, Source, Span};
-use bough::ops::claude_code_log::{Document, Item, Node, RootClass, Told};
+use bough::ops::claude_code_log::{Document, Item, Node, OrphanReport, RootClass};
 use bough::ops::thread::{self, Reading};
 use bough::store::{Files, project};
 use serde_json::{Map, Value, json};
@@ -84,9 +84,9 @@ fn answer(path: &Path) -> Value {
         .iter()
         .map(|(node, told)| {
             let logged = match told {
-                Told::Warning => "warning",
-                Told::Debug => "debug",
-                Told::Silent => "silent",
+                OrphanReport::Warning => "warning",
+                OrphanReport::Debug => "debug",
+                OrphanReport::Silent => "silent",
             };
             json!({ "uuid": id(node), "missing_parent": text(*node, "parentUuid"), "logged": logged })
         })
@@ -340,15 +340,15 @@ fn law(path: &Path, session: &Session, reading: &Reading) {
     assert!(reading.strands.iter().all(|strand| !strand.entries.is_empty()), "{}", path.display());
     let mut order = reading.order();
     let tree = reading.tree();
-    assert_eq!(tree.standing().count(), order.len(), "{}", path.display());
+    assert_eq!(tree.entries_in_tree().count(), order.len(), "{}", path.display());
     order.sort_unstable();
-    assert!(order.iter().copied().eq(tree.standing()), "{}", path.display());
+    assert!(order.iter().copied().eq(tree.entries_in_tree()), "{}", path.display());
     for aside in &reading.aside {
         assert!(reading.strand_of(reading.stand_in(aside.ix)).is_some(), "{}", path.display());
     }
     // No path down the tree is a cycle, and none had to be cut.
     assert!(tree.depths().iter().all(|depth| *depth as usize <= order.len()));
-    assert_eq!(tree.rings().len(), 0, "{}", path.display());
+    assert_eq!(tree.cycle_cuts().len(), 0, "{}", path.display());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::support::damage::damage;
 use crate::support::sessions::sessions;
 use bough::format::Content;
 use bough::model::{Ix, Source};
-use bough::ops::branches::{self, Of};
+use bough::ops::branches::{self, BranchRule};
 use bough::ops::rows::graph::{Graph, Row};
 use bough::ops::rows::{Folds, Order, Rows};
 use bough::ops::{Forest, filter, ids, revision, thread};
@@ -101,7 +101,7 @@ fn questions(opened: &Opened) {
             short.short_id(session, &opened.files, ix).unwrap(),
         );
     }
-    let standing = tree.standing().count();
+    let standing = tree.entries_in_tree().count();
     if let Some(head) = session.head.entry {
         let path = tree.path(head);
         assert_eq!(path.last(), Some(&head));
@@ -110,7 +110,7 @@ fn questions(opened: &Opened) {
     for all in [true, false] {
         let shown = |ix: Ix| all || filter::conversation(session, ix);
         let forest = Forest::new(tree, entries.len(), shown);
-        let wanted = tree.standing().filter(|ix| shown(*ix)).count();
+        let wanted = tree.entries_in_tree().filter(|ix| shown(*ix)).count();
         // Each entry once, and none before its children.
         let mut drawn = vec![false; entries.len()];
         for row in Graph::new(&forest, session.head.leaf).rows() {
@@ -124,7 +124,7 @@ fn questions(opened: &Opened) {
         assert_eq!(rows.len(), wanted);
         look_at_rows(&rows, &forest);
         assert_eq!(forest.children_first().count(), wanted);
-        let of = if all { Of::Everything } else { Of::Conversation };
+        let of = if all { BranchRule::Everything } else { BranchRule::Conversation };
         for branch in branches::list(session, of) {
             assert!(branch.own <= branch.entries && branch.entries <= standing);
         }

@@ -54,7 +54,7 @@ fn answer(path: &Path, program: &str, question: &str) -> Option<String> {
     assert_eq!(session.format, wanted, "{}: the table has sessions of the program only", path.display());
     let (mode, folded) = question.split_once(' ').map_or((question, None), |(mode, line)| (mode, Some(line)));
     let mode = Mode::ALL.into_iter().find(|(name, _)| *name == mode).unwrap().1;
-    if session.tree.shadowed().len() > 0 || session.tree.rings().len() > 0 {
+    if session.tree.shadowed().len() > 0 || session.tree.cycle_cuts().len() > 0 {
         return None;
     }
     let leaf = session.head.leaf;

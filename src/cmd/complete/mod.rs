@@ -35,7 +35,7 @@ pub(super) fn answer() {
 /// Completes the pages of `help`.
 pub(super) fn help_words(current: &OsStr) -> Vec<CompletionCandidate> {
     let commands = super::GROUPS.iter().flat_map(|(_, names)| *names).copied();
-    among(current, commands.chain(super::man::topics()))
+    with_prefix(current, commands.chain(super::man::topics()))
 }
 
 /// Completes the first word of a command as a session, if none is given yet, and other words as
@@ -130,22 +130,22 @@ pub(super) fn operations(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Completes a kind of entry.
 pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
-    among(current, Kind::ALL.map(Kind::name))
+    with_prefix(current, Kind::ALL.map(Kind::name))
 }
 
 /// Completes the keys of `branches --sort`.
 pub(super) fn branch_orders(current: &OsStr) -> Vec<CompletionCandidate> {
-    among(current, ["age", "entries", "own", "name"])
+    with_prefix(current, ["age", "entries", "own", "name"])
 }
 
 /// Completes the keys of `sessions --sort`.
 pub(super) fn session_orders(current: &OsStr) -> Vec<CompletionCandidate> {
-    among(current, ["age", "size", "entries", "branches", "name", "folder"])
+    with_prefix(current, ["age", "size", "entries", "branches", "name", "folder"])
 }
 
 /// Completes the named templates of `log --format`.
 pub(super) fn templates(current: &OsStr) -> Vec<CompletionCandidate> {
-    among(current, ["oneline", "short", "full", "raw"])
+    with_prefix(current, ["oneline", "short", "full", "raw"])
 }
 
 /// Completes the name of a check, with its description.
@@ -158,11 +158,14 @@ pub(super) fn checks(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Completes a repair strategy, for `fsck --strategy`.
 pub(super) fn strategies(current: &OsStr) -> Vec<CompletionCandidate> {
     let ways = CHECKS.iter().flat_map(|row| row.strategies.iter().map(|way| format!("{}={way}", row.id)));
-    among(current, ways.collect::<Vec<_>>())
+    with_prefix(current, ways.collect::<Vec<_>>())
 }
 
 /// Returns the words of a list that have the typed one as a prefix.
-fn among<W: Into<String>>(current: &OsStr, words: impl IntoIterator<Item = W>) -> Vec<CompletionCandidate> {
+fn with_prefix<W: Into<String>>(
+    current: &OsStr,
+    words: impl IntoIterator<Item = W>,
+) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy();
     let fit = words.into_iter().map(Into::into).filter(|word| word.starts_with(&*current));
     fit.map(|word| candidate(word, "")).collect()

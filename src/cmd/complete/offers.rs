@@ -96,7 +96,7 @@ pub(super) fn sessions(
 
 /// Returns the name of a session, if it is near one of the ends of its file.
 fn name(path: &Path) -> Option<String> {
-    let opened = store::glance(path, store::Options::default()).ok()?;
+    let opened = store::open_ends(path, store::Options::default()).ok()?;
     opened.session.name.filter(|name| !name.contains('\n'))
 }
 
@@ -178,8 +178,8 @@ pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandida
     }
     let (prefix, typed) = last.strip_prefix("id:").map_or(("", last), |typed| ("id:", typed));
     let tips: Vec<Ix> =
-        branches::list(session, branches::Of::Conversation).iter().map(|one| one.tip).collect();
-    let others = session.tree.standing().rev().filter(|_| !typed.is_empty());
+        branches::list(session, branches::BranchRule::Conversation).iter().map(|one| one.tip).collect();
+    let others = session.tree.entries_in_tree().rev().filter(|_| !typed.is_empty());
     let start = &typed.as_bytes()[..typed.len().min(8)];
     let fits = |ix: &Ix| {
         let id = session.entries.id_start(*ix);

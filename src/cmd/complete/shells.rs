@@ -46,7 +46,7 @@ fn parts(offer: &CompletionCandidate) -> (String, String) {
 }
 
 /// Returns whether a value is only the beginning of a word.
-fn goes_on(value: &str) -> bool {
+fn is_unfinished(value: &str) -> bool {
     value.ends_with(['/', '=']) || value.ends_with("..") || value.ends_with("::")
 }
 
@@ -105,7 +105,7 @@ fi"#;
                 // Bash replaces only the part after the last of its word breaks.
                 let rest = value.strip_prefix(&typed.kept)?.to_owned();
                 let rest = quoted(&rest, typed.quote, typed.kept.is_empty());
-                let end = if goes_on(&value) || typed.quote.is_some() { "" } else { " " };
+                let end = if is_unfinished(&value) || typed.quote.is_some() { "" } else { " " };
                 Some((format!("{rest}{end}"), help))
             })
             .collect();
@@ -249,7 +249,7 @@ compdef _bough_complete BIN"#;
         let quote = args.remove(0).to_string_lossy().chars().next();
         for offer in offers(command, args, folder)? {
             let (value, help) = parts(&offer);
-            let mark = if goes_on(&value) { '+' } else { ' ' };
+            let mark = if is_unfinished(&value) { '+' } else { ' ' };
             let value = quoted(&value, quote, true).replace('\\', "\\\\").replace(':', "\\:");
             let colon = if help.is_empty() { "" } else { ":" };
             writeln!(buf, "{mark}{value}{colon}{}", help.replace('\\', "\\\\"))?;

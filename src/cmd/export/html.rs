@@ -115,7 +115,7 @@ impl Page<'_> {
 /// Returns the first words of the first prompt; empty if there is none.
 fn first_prompt(opened: &Opened) -> io::Result<String> {
     let session = &opened.session;
-    let Some(first) = session.tree.standing().find(|ix| revision::is_prompt(session, *ix)) else {
+    let Some(first) = session.tree.entries_in_tree().find(|ix| revision::is_prompt(session, *ix)) else {
         return Ok(String::new());
     };
     let line = opened.files.bytes(session.span(first))?;
@@ -163,7 +163,7 @@ struct ResultReader {
 impl ResultReader {
     fn new(opened: &Opened) -> ResultReader {
         let is_claude = opened.session.format == Format::Claude;
-        ResultReader { folder: ResultFiles::beside(opened.files.path(0)).filter(|_| is_claude) }
+        ResultReader { folder: ResultFiles::of_session(opened.files.path(0)).filter(|_| is_claude) }
     }
 
     /// Returns the text of each result of an entry that is in a file.

@@ -187,7 +187,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         store::write_file(report, redaction.report().as_bytes())?;
     }
     if args.check {
-        redaction.tell(ui);
+        redaction.print_counts(ui);
         return Ok(if redaction.is_clean() { Exit::Done } else { Exit::No });
     }
     if let Some(output) = output {
@@ -202,7 +202,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             note_exported(output, &Count("entry", "entries", chosen.len()).to_string(), ui);
             note_left_out(written.images, written.thinking, written.results, ui);
         }
-        redaction.tell(ui);
+        redaction.print_counts(ui);
         return Ok(Exit::Done);
     }
     let written = match form {
@@ -232,7 +232,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         };
         note_exported(output, &what, ui);
     }
-    redaction.tell(ui);
+    redaction.print_counts(ui);
     if form == Form::Jsonl && !redaction.is_clean() {
         ui.hint("an agent that continues this session may fail where it needs a redacted value");
     }
@@ -264,7 +264,7 @@ fn several(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow
     let mut redaction = Redaction::new(args, true, config)?;
     if args.check {
         let (_, failures) = site::learn(args, &found, &mut redaction, global, ui)?;
-        redaction.tell(ui);
+        redaction.print_counts(ui);
         return Ok(failures.or(if redaction.is_clean() { Exit::Done } else { Exit::No }));
     }
     let exit = site::write(args, &found, &mut redaction, global, config, ui)?;
@@ -340,7 +340,7 @@ fn chosen(read: &mut ThreadView, revisions: &[String]) -> anyhow::Result<Vec<Ix>
     for ix in singles {
         let end = read.reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
         let path = session.tree.ancestors(session.end_at(end));
-        out.extend(path.filter(|ix| filter::talk(session, *ix) || *ix == end));
+        out.extend(path.filter(|ix| filter::any_conversation(session, *ix) || *ix == end));
     }
     if !sets.is_empty() {
         out.extend(revision::set(session, &read.opened.files, &sets)?);

@@ -108,7 +108,7 @@ impl Redaction {
     }
 
     /// Says in one line how much each rule found.
-    pub(super) fn tell(&self, ui: &mut Ui) {
+    pub(super) fn print_counts(&self, ui: &mut Ui) {
         let Some(redactor) = self.redactor.as_ref().filter(|redactor| !redactor.is_clean()) else { return };
         let places = redactor.places();
         let all: usize = places.values().sum();

@@ -75,7 +75,7 @@ pub(super) fn write(
         let folder = text::one_line(&folder.display().to_string());
         ui.note(format_args!("exported {} to {folder}", Count("session", "sessions", listed.len())));
     }
-    redaction.tell(ui);
+    redaction.print_counts(ui);
     Ok(failures.or(Exit::Done))
 }
 
@@ -212,7 +212,7 @@ fn placed(junctions: &[Junction], read: &ThreadView) -> HashMap<Ix, Vec<Link>> {
     let mut out: HashMap<Ix, Vec<Link>> = HashMap::new();
     for junction in junctions {
         let named = junction.at.as_ref().and_then(|id| session.find(Key::hash(id.as_bytes())));
-        let first = || session.tree.standing().find(|ix| session.is_talk(*ix));
+        let first = || session.tree.entries_in_tree().find(|ix| session.is_in_any_conversation(*ix));
         if let Some(ix) = named.map(stand_in).or_else(first) {
             out.entry(ix).or_default().push(junction.link.clone());
         }

@@ -184,14 +184,14 @@ fn check_files(
     }
     report::total(&total, args.porcelain, ui)?;
     if !global.json {
-        tell_equal_ids(ids, ui);
+        warn_equal_ids(ids, ui);
     }
     total.hint(args, global, options, ui);
     Ok(total.exit(args.strict))
 }
 
 /// Reports sessions with the same id, which then names none of them.
-fn tell_equal_ids(ids: BTreeMap<String, Vec<&Path>>, ui: &mut Ui) {
+fn warn_equal_ids(ids: BTreeMap<String, Vec<&Path>>, ui: &mut Ui) {
     for (id, paths) in ids.into_iter().filter(|(_, paths)| paths.len() > 1) {
         let files = Count("file has", "files have", paths.len());
         let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -237,7 +237,7 @@ struct Report {
     reachable: usize,
     reachable_after: usize,
     /// How many findings a repair would fix.
-    mendable: u64,
+    repairable: u64,
     /// How many findings it would try to fix, in a file that is too large to try it for a hint.
     untried: u64,
     /// The program that the session belongs to, if bough does not repair its sessions.
@@ -260,7 +260,7 @@ fn report(
         entries: examined.entries,
         reachable: examined.reachable,
         reachable_after: examined.reachable,
-        mendable: 0,
+        repairable: 0,
         untried: 0,
         program: examined.program(),
     };
@@ -270,7 +270,7 @@ fn report(
         && let Ok(repair) = subject.repair(options)
         && !repair.plan.is_empty()
     {
-        report.mendable = repair.mended;
+        report.repairable = repair.repaired;
         report.reachable_after = repair.proof.agents_path.1;
     }
     Ok(report)
@@ -289,7 +289,7 @@ fn options(args: &Args) -> anyhow::Result<RepairOptions> {
     let mut options = RepairOptions { now: Some(super::shared::time::now()), ..RepairOptions::default() };
     for id in &args.with {
         let check = Check::from_id(id).expect("clap takes names of checks alone");
-        if check.mend() == RepairMode::No {
+        if check.repair_mode() == RepairMode::No {
             return Err(usage(
                 format!("`{id}` can't be repaired"),
                 format!("`bough fsck --explain {id}` explains why"),
@@ -337,7 +337,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
     if let Some(paths) = args.scope.files(!args.files.is_empty(), global)? {
         let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
         let left = folders.into_iter().flat_map(leftovers).collect();
-        tell_leftovers(&left, ui);
+        report_leftovers(&left, ui);
         return Ok(paths.into_iter().map(|path| Target { path, named: false }).collect());
     }
     let stores = locate::stores(&global.roots);
@@ -357,7 +357,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
             left.extend(leftovers(path));
             left.extend(folders.into_iter().filter(|folder| *folder != path).flat_map(leftovers));
             below.into_iter().for_each(|path| add(path, false));
-            session_arg::tell_remains(&remains::remains(path), ui);
+            session_arg::report_remains(&remains::remains(path), ui);
             continue;
         }
         let path = match session_arg::by_word(global, word) {
@@ -376,12 +376,12 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
     }
     let mut seen = HashSet::new();
     out.retain(|target| seen.insert(target.path.clone()));
-    tell_leftovers(&left, ui);
+    report_leftovers(&left, ui);
     Ok(out)
 }
 
 /// Prints the files that a killed bough process left behind.
-fn tell_leftovers(left: &BTreeSet<PathBuf>, ui: &mut Ui) {
+fn report_leftovers(left: &BTreeSet<PathBuf>, ui: &mut Ui) {
     if left.is_empty() || ui.look.quiet || Log::of_user().is_some_and(|log| log.is_in_use()) {
         return;
     }
@@ -456,14 +456,14 @@ struct Total {
     entries: usize,
     reachable: usize,
     reachable_after: usize,
-    mendable: u64,
+    repairable: u64,
     untried: u64,
     /// Findings of level info that are counted but not listed.
     unlisted: u64,
     /// Checks with findings that can be repaired on request.
     on_request: Vec<Check>,
     failures: Failures,
-    mended: Option<u64>,
+    repaired: Option<u64>,
 }
 
 impl Total {
@@ -478,11 +478,12 @@ impl Total {
         self.entries += report.entries;
         self.reachable += report.reachable;
         self.reachable_after += report.reachable_after;
-        self.mendable += report.mendable;
+        self.repairable += report.repairable;
         self.untried += report.untried;
-        for row in CHECKS.iter().filter(|row| row.mend == RepairMode::OnRequest && row.level > Level::Info) {
+        for row in CHECKS.iter().filter(|row| row.repair == RepairMode::OnRequest && row.level > Level::Info)
+        {
             let mut found = report.findings.list.iter().filter(|finding| finding.check == row.check);
-            if found.any(fsck::Finding::is_mendable) && !self.on_request.contains(&row.check) {
+            if found.any(fsck::Finding::is_repairable) && !self.on_request.contains(&row.check) {
                 self.on_request.push(row.check);
             }
         }
@@ -508,7 +509,7 @@ impl Total {
         }
         let named = global.session.iter().chain(&args.files);
         let files: String = named.map(|file| format!(" {}", text::shell_word(file))).collect();
-        let count = self.mendable + self.untried;
+        let count = self.repairable + self.untried;
         if count > 0 && !files.contains(" -") {
             let can = if self.untried > 0 { "tries to repair" } else { "can repair" };
             let reached = match self.untried > 0 || self.reachable_after == self.reachable {

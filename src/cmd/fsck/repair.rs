@@ -24,13 +24,13 @@ pub(super) fn run(
     mut total: Total,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
-    total.mended = Some(0);
+    total.repaired = Some(0);
     // One command is one operation, however many files it changes.
     let group = Group::default();
     for target in targets {
-        match mend(args, global, target, options, &group, ui) {
-            Ok((report, mended)) => {
-                total.mended = total.mended.map(|sum| sum + mended);
+        match repair_file(args, global, target, options, &group, ui) {
+            Ok((report, repaired)) => {
+                total.repaired = total.repaired.map(|sum| sum + repaired);
                 total.add(&report);
             }
             Err(error) if targets.len() == 1 && error.downcast_ref::<Error>().is_none() => return Err(error),
@@ -39,7 +39,7 @@ pub(super) fn run(
     }
     group.end();
     report::total(&total, args.porcelain, ui)?;
-    (total.mendable, total.untried) = (0, 0);
+    (total.repairable, total.untried) = (0, 0);
     total.hint(args, global, options, ui);
     Ok(total.exit(args.strict))
 }
@@ -51,7 +51,7 @@ fn of_file(error: anyhow::Error, path: &Path) -> anyhow::Error {
 }
 
 /// Repairs one file.
-fn mend(
+fn repair_file(
     args: &Args,
     global: &Global,
     target: &Target,
@@ -59,7 +59,7 @@ fn mend(
     group: &Group,
     ui: &mut Ui,
 ) -> anyhow::Result<(Report, u64)> {
-    let (subject, repair, side_file) = write::again(args.writing, ui, |round, ui| {
+    let (subject, repair, side_file) = write::retry(args.writing, ui, |round, ui| {
         let subject = Subject::open(&target.path, global)?;
         let repair = subject.repair_or_say_why_not(options)?;
         if repair.plan.is_empty() {
@@ -88,11 +88,11 @@ fn mend(
         entries: repair.proof.entries.1,
         reachable: repair.proof.agents_path.0,
         reachable_after: repair.proof.agents_path.1,
-        mendable: 0,
+        repairable: 0,
         untried: 0,
         program: subject.examined.program(),
     };
-    Ok((report, repair.mended))
+    Ok((report, repair.repaired))
 }
 
 /// Reports for the requested checks why findings of them are left.

@@ -73,7 +73,7 @@ fn object(file: &str, finding: &Finding) -> serde_json::Value {
         "level": finding.check.level().name(),
         "check": finding.check.id(),
         "message": finding.message,
-        "repairable": finding.is_mendable(),
+        "repairable": finding.is_repairable(),
     });
     if finding.line > 0 {
         object["line"] = finding.line.into();
@@ -89,7 +89,7 @@ fn object(file: &str, finding: &Finding) -> serde_json::Value {
 pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<()> {
     if ui.look.json {
         let mut object = json!({
-            "schema": "bough.fsck/1",
+            "schema": "bough.fsck/2",
             "files": total.files,
             "errors": total.errors,
             "warnings": total.warnings,
@@ -104,8 +104,8 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
         if total.failures.no_sessions > 0 {
             object["no_sessions"] = total.failures.no_sessions.into();
         }
-        if let Some(mended) = total.mended {
-            object["mended"] = mended.into();
+        if let Some(repaired) = total.repaired {
+            object["repaired"] = repaired.into();
         }
         return writeln!(ui.out(), "{object}");
     }
@@ -117,12 +117,12 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
         1 => String::new(),
         files => format!("{} {dot} ", Count("file", "files", files)),
     };
-    let repaired = match total.mended {
+    let repaired = match total.repaired {
         Some(count) => format!("{count} repaired {dot} "),
         None => String::new(),
     };
     let (errors, warnings) = (total.errors as usize, total.warnings as usize);
-    let after = total.mended.is_some() && total.reachable_after != total.reachable;
+    let after = total.repaired.is_some() && total.reachable_after != total.reachable;
     let reached = if after { total.reachable_after } else { total.reachable };
     let before = if after { format!(", {} before", total.reachable) } else { String::new() };
     writeln!(
@@ -130,7 +130,7 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
         "{files}{repaired}{}, {}{} {dot} {reached} of {} reachable from HEAD{before}",
         Count("error", "errors", errors),
         Count("warning", "warnings", warnings),
-        if total.mended.is_some() { " left" } else { "" },
+        if total.repaired.is_some() { " left" } else { "" },
         Count("entry", "entries", total.entries),
     )
 }
@@ -138,8 +138,8 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
 /// Returns a check as an object.
 fn check(row: &Row) -> Value {
     json!({
-        "schema": "bough.check/1", "check": row.id, "level": row.level.name(),
-        "mended": row.mend.phrase(), "what": row.what, "why": row.why, "strategies": row.strategies,
+        "schema": "bough.check/2", "check": row.id, "level": row.level.name(),
+        "repair": row.repair.phrase(), "what": row.what, "why": row.why, "strategies": row.strategies,
     })
 }
 
@@ -150,7 +150,7 @@ pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
     }
     let width = CHECKS.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in CHECKS {
-        let (level, repair) = (row.level.name(), row.mend.phrase());
+        let (level, repair) = (row.level.name(), row.repair.phrase());
         let head = format!("{level:<7}  {:<width$}  {repair:<10}  ", row.id);
         let room = ui.look.width.saturating_sub(head.len());
         let lines = match ui.look.terminal && room >= 20 {
@@ -176,7 +176,7 @@ pub(super) fn explain(check: Check, ui: &mut Ui) -> io::Result<()> {
         let lines = text::wrap(text, ui.look.width);
         writeln!(ui.out(), "\n{}", lines.join("\n"))?;
     }
-    let repair = match row.mend {
+    let repair = match row.repair {
         crate::fsck::RepairMode::No => "There is no repair.".to_owned(),
         crate::fsck::RepairMode::ByDefault => "`bough fsck --repair` repairs it.".to_owned(),
         crate::fsck::RepairMode::OnRequest => format!("`bough fsck --repair --with {}` repairs it.", row.id),

@@ -28,7 +28,7 @@ impl Place {
 
     /// Returns the subagents' files of a session of Claude Code.
     pub(super) fn agents_files(&self) -> Vec<PathBuf> {
-        locate::below(&self.folder().join("subagents"))
+        locate::session_files_below(&self.folder().join("subagents"))
     }
 }
 
@@ -49,7 +49,7 @@ impl Surroundings for Place {
             return found;
         }
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
-        for file in locate::below(&folder) {
+        for file in locate::session_files_below(&folder) {
             if found.len() == links.len() {
                 break;
             }

@@ -96,7 +96,7 @@ impl<'s> Printer<'s> {
         view.date = args.date.date;
         // Entries hidden on request are skipped in the list, but that does not move HEAD.
         let session = &opened.session;
-        view.mark(|ix| keep.asks_for(session, ix) || keep.is_talk(session, ix));
+        view.mark(|ix| keep.asks_for(session, ix) || keep.is_in_any_conversation(session, ix));
         Printer { view, style, stat: args.stat, nul: args.nul, first: true, reasons: HashMap::new() }
     }
 

@@ -66,13 +66,13 @@ impl Filter {
             (Some(mode), true) => mode.shows(session, ix),
             (Some(mode), false) => mode.shows(session, ix) && of_kind(),
             (None, false) => of_kind(),
-            (None, true) => self.all || self.is_talk(session, ix),
+            (None, true) => self.all || self.is_in_any_conversation(session, ix),
         }
     }
 
     /// Returns whether an entry belongs to the conversation, i.e. is listed by default.
-    pub(super) fn is_talk(&self, session: &Session, ix: Ix) -> bool {
-        filter::conversation(session, ix) || self.agents && filter::talk(session, ix)
+    pub(super) fn is_in_any_conversation(&self, session: &Session, ix: Ix) -> bool {
+        filter::conversation(session, ix) || self.agents && filter::any_conversation(session, ix)
     }
 
     /// Returns whether an entry is kept. Reads its line only if its text decides.

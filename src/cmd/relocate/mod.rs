@@ -86,7 +86,7 @@ fn pair(word: &str) -> Result<(String, String), String> {
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let wanted = wanted(args, global)?;
-    let (planned, done) = write::again(args.writing, ui, |round, ui| {
+    let (planned, done) = write::retry(args.writing, ui, |round, ui| {
         let planned = Planner::plan(&wanted)?;
         if planned.plan.is_empty() {
             return Ok((planned, Done::default()));

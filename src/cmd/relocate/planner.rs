@@ -203,7 +203,7 @@ impl<'w> Planner<'w> {
     /// Returns the session that was named, wherever it is.
     fn only(&self, path: &Path, cwd: &Path) -> anyhow::Result<Session> {
         let path = std::path::absolute(path)?;
-        let opened = store::glance(&path, store::Options::default())?;
+        let opened = store::open_ends(&path, store::Options::default())?;
         let format = opened.session.format;
         let agent = format.agent();
         let refused = |what: String| -> anyhow::Error {
@@ -602,7 +602,7 @@ fn agent_of(store: &Store, path: &Path) -> Option<&'static str> {
     if !store.agent.is_empty() {
         return Some(store.agent);
     }
-    let opened = store::glance(path, store::Options::default()).ok()?;
+    let opened = store::open_ends(path, store::Options::default()).ok()?;
     Some(opened.session.format.agent()).filter(|agent| ["claude", "pi", "omp"].contains(agent))
 }
 

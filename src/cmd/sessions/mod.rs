@@ -165,7 +165,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     } else {
         table(&rows, args, now, ui)?;
     }
-    session_arg::tell_remains(&remains(args, config)?, ui);
+    session_arg::report_remains(&remains(args, config)?, ui);
     if !rows.is_empty() || !failures.is_empty() {
         return Ok(failures.or(Exit::Done));
     }
@@ -255,7 +255,7 @@ impl List<'_> {
     fn row(&self, found: &Found) -> Result<Row, store::Error> {
         let options = self.global.options();
         let opened = match self.is_quick {
-            true => store::glance(&found.path, options),
+            true => store::open_ends(&found.path, options),
             false => store::open(&found.path, options),
         };
         let opened = opened?;

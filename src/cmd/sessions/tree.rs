@@ -2,7 +2,7 @@
 
 use crate::cmd::shared::exit::Failures;
 use crate::cmd::shared::options::Global;
-use crate::cmd::shared::thread_arg::{anchors, short, short_agent, tell_left_out};
+use crate::cmd::shared::thread_arg::{anchors, report_left_out, short, short_agent};
 use crate::format::{Layout, is_agents};
 use crate::model::{Count, Ix};
 use crate::ops::{ids, thread};
@@ -122,7 +122,7 @@ impl Kinship {
                 failures.add(error.into(), false, ui)?;
             }
         }
-        tell_left_out(&layout, ui);
+        report_left_out(&layout, ui);
         if !agents {
             layout.files.truncate(layout.mains);
         }
@@ -285,7 +285,7 @@ pub(crate) struct Place {
 pub(crate) fn arrange(parents: &[Option<usize>], ascii: bool) -> Vec<Place> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); parents.len()];
     let mut roots = Vec::new();
-    let circles = circles(parents);
+    let circles = cycles(parents);
     for (row, parent) in parents.iter().enumerate() {
         match parent.filter(|_| !circles[row]) {
             Some(parent) => children[parent].push(row),
@@ -310,7 +310,7 @@ pub(crate) fn arrange(parents: &[Option<usize>], ascii: bool) -> Vec<Place> {
 }
 
 /// Returns the rows that come from themselves, directly or through others; one for each cycle.
-fn circles(parents: &[Option<usize>]) -> Vec<bool> {
+fn cycles(parents: &[Option<usize>]) -> Vec<bool> {
     let mut walk = vec![usize::MAX; parents.len()];
     let mut out = vec![false; parents.len()];
     for from in 0..parents.len() {

@@ -346,7 +346,7 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
 }
 
 /// Has panics reported like other errors, as bugs, and with the exit status for bugs.
-pub fn tell_bugs() {
+pub fn report_bugs() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
         let words = payload.downcast_ref::<&str>().copied();

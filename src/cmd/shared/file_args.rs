@@ -117,7 +117,7 @@ fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
     if path == Path::new("-") {
         return Vec::new();
     }
-    let mut found = locate::below(&folder.join(stem));
+    let mut found = locate::session_files_below(&folder.join(stem));
     if let Ok(beside) = std::fs::read_dir(folder) {
         let mut beside: Vec<PathBuf> = beside.flatten().map(|entry| entry.path()).collect();
         beside.sort();

@@ -275,7 +275,7 @@ impl<'s> View<'s> {
                 Block::Thinking { text: thought, signed } if full => {
                     let sign = if *signed { "thinking (signed)" } else { "thinking" };
                     note(&mut out, Ink::Quiet, sign);
-                    put_below(&mut out, Some(Ink::Quiet), thought, width, all_lines);
+                    push_below(&mut out, Some(Ink::Quiet), thought, width, all_lines);
                 }
                 Block::Thinking { .. } => {}
                 Block::Call { name, arguments, .. } if full => {
@@ -292,10 +292,10 @@ impl<'s> View<'s> {
                     let sign = if *is_error { "failed: " } else { "" };
                     let ink = if *is_error { Ink::Bad } else { Ink::Tool };
                     note(&mut out, ink, &text::fit(&format!("← {sign}{}", text::one_line(asked)), width));
-                    put_below(&mut out, None, said, width, all_lines);
+                    push_below(&mut out, None, said, width, all_lines);
                     if let Some(stored) = stored.next().flatten() {
                         note(&mut out, Ink::Quiet, &format!("  [{}]", text::one_line(&stored.heading())));
-                        put_below(&mut out, None, stored.text().unwrap_or_default(), width, all_lines);
+                        push_below(&mut out, None, stored.text().unwrap_or_default(), width, all_lines);
                         if let Some(more) = stored.more() {
                             note(&mut out, Ink::Quiet, &format!("  [{more}]"));
                         }
@@ -416,15 +416,22 @@ fn note(out: &mut Vec<Printed>, ink: Ink, line: &str) {
 }
 
 fn push_text(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool) {
-    put_with(out, ink, said, width, full, "");
+    push_indented(out, ink, said, width, full, "");
 }
 
 /// Adds text below its own heading.
-fn put_below(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool) {
-    put_with(out, ink, said, width, full, "  ");
+fn push_below(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool) {
+    push_indented(out, ink, said, width, full, "  ");
 }
 
-fn put_with(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool, indent: &str) {
+fn push_indented(
+    out: &mut Vec<Printed>,
+    ink: Option<Ink>,
+    said: &str,
+    width: usize,
+    full: bool,
+    indent: &str,
+) {
     // Only the lines that are shown are wrapped: a text may be as long as a file.
     let mut lines = said.trim_end().lines().skip_while(|line| line.trim().is_empty());
     let mut shown = 0;
@@ -483,7 +490,7 @@ fn arguments_of(out: &mut Vec<Printed>, arguments: &[u8], width: usize) {
             note(out, Ink::Tool, &text::safe(&line));
         } else {
             note(out, Ink::Tool, &format!("  {}:", text::one_line(&key)));
-            put_with(out, Some(Ink::Tool), &said, width, true, "    ");
+            push_indented(out, Some(Ink::Tool), &said, width, true, "    ");
         }
     }
 }

@@ -54,7 +54,9 @@ impl Scope {
     pub(crate) fn files(self, is_named: bool, global: &Global) -> Result<Option<Vec<PathBuf>>, Failure> {
         if self.all && !is_named && global.session.is_none() {
             let stores = locate::stores(&global.roots);
-            return Ok(Some(stores.into_iter().flat_map(|store| locate::below(&store.root)).collect()));
+            return Ok(Some(
+                stores.into_iter().flat_map(|store| locate::session_files_below(&store.root)).collect(),
+            ));
         }
         Ok(self.sessions(is_named, global)?.map(locate::with_subagents))
     }

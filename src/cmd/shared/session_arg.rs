@@ -28,7 +28,7 @@ pub(crate) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow:
     }
     let (path, is_named) = default_session(global)?;
     if !is_named {
-        words::tell_session(&path, ui);
+        words::note_session(&path, ui);
     }
     Ok(path)
 }
@@ -84,7 +84,7 @@ pub(crate) fn part(
 }
 
 /// Reports remains of sessions whose own file is gone.
-pub(crate) fn tell_remains(all: &[Remains], ui: &mut Ui) {
+pub(crate) fn report_remains(all: &[Remains], ui: &mut Ui) {
     for remains in all {
         ui.note(format_args!("warning: {}", text::one_line(&remains.sentence())));
     }
@@ -123,7 +123,7 @@ pub(crate) fn has_several(global: &Global, folder: &Path) -> bool {
 
 /// Returns whether a file is a session, or can't be read, so that nobody knows.
 fn may_be_session(global: &Global, path: &Path) -> bool {
-    !store::glance(path, global.options()).is_err_and(|error| error.is_no_session())
+    !store::open_ends(path, global.options()).is_err_and(|error| error.is_no_session())
 }
 
 /// Returns the session that a word names: a file, a folder with one session, `latest`, an id, a

@@ -37,7 +37,7 @@ impl Stored {
         if paths.iter().all(Option::is_none) {
             return Vec::new();
         }
-        let files = ResultFiles::beside(session);
+        let files = ResultFiles::of_session(session);
         let shown = |named: String| {
             let name = stored_results::file_name(&named);
             let file = files.as_ref().and_then(|files| files.read(name, MOST).ok());

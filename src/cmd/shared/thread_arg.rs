@@ -107,8 +107,8 @@ fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<ThreadView
     }
     let mut unread = Vec::new();
     let layout = project::of_session(path, &mut unread)?;
-    let failures = tell_unread(unread, ui)?;
-    tell_left_out(&layout, ui);
+    let failures = report_unread(unread, ui)?;
+    report_left_out(&layout, ui);
     if layout.files.len() < 2 && failures.is_empty() {
         return Ok(None);
     }
@@ -148,12 +148,12 @@ pub(crate) fn entries_named(
 pub(crate) fn layout(folder: &Path, ui: &mut Ui) -> anyhow::Result<(Layout, Failures)> {
     let mut unread = Vec::new();
     let layout = project::readable_layout(folder, &mut unread)?;
-    tell_left_out(&layout, ui);
-    Ok((layout, tell_unread(unread, ui)?))
+    report_left_out(&layout, ui);
+    Ok((layout, report_unread(unread, ui)?))
 }
 
 /// Reports why files can't be read.
-fn tell_unread(unread: Vec<store::Error>, ui: &mut Ui) -> anyhow::Result<Failures> {
+fn report_unread(unread: Vec<store::Error>, ui: &mut Ui) -> anyhow::Result<Failures> {
     let mut failures = Failures::default();
     for error in unread {
         failures.add(error.into(), false, ui)?;
@@ -162,7 +162,7 @@ fn tell_unread(unread: Vec<store::Error>, ui: &mut Ui) -> anyhow::Result<Failure
 }
 
 /// Reports how many files of a project are too many to be read together.
-pub(crate) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
+pub(crate) fn report_left_out(layout: &Layout, ui: &mut Ui) {
     if layout.left_out > 0 {
         ui.note(format_args!(
             "warning: {} left out: at most {} are read together; `-s` or FILE reads one session",
@@ -286,7 +286,7 @@ impl ThreadView {
             let stands = reading.stand_in(first);
             if let Some((other, _)) = thread::forked_from(&line) {
                 marks.entry(stands).or_default().push(format!("forked from {}", short(&other)));
-            } else if let Some(words) = self.goes_on(first, &line) {
+            } else if let Some(words) = self.continued_from(first, &line) {
                 marks.entry(stands).or_default().push(words);
             }
         }
@@ -295,7 +295,7 @@ impl ThreadView {
 
     /// Returns where a session continues from, if its first entry names a parent that it does not
     /// contain.
-    fn goes_on(&self, first: Ix, line: &[u8]) -> Option<String> {
+    fn continued_from(&self, first: Ix, line: &[u8]) -> Option<String> {
         let session = &self.opened.session;
         let parent = session.entries.parent_key(first).filter(|parent| parent.is_some())?;
         if session.find(parent).is_some() {
@@ -403,7 +403,8 @@ pub(crate) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
         );
     }
     if !path.is_dir() {
-        let format = store::sift(&path, global.options(), None, &mut |_, _, _| ControlFlow::Break(()))?;
+        let format =
+            store::search_lines(&path, global.options(), None, &mut |_, _, _| ControlFlow::Break(()))?;
         if format != Format::Claude {
             return Err(Failure::Usage {
                 what: format!("sessions of {} have no documented order", format.agent()),

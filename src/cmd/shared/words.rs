@@ -93,7 +93,7 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
     }
     if usage == Use::WritesName {
         return match is_id_of_session(global, first) {
-            true => Err(foreign(first, words, "NAME").into()),
+            true => Err(session_needs_option(first, words, "NAME").into()),
             false => Ok(none(words)),
         };
     }
@@ -110,7 +110,7 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
         }
     }
     match locate::session_named(&locate::stores(&global.roots), first) {
-        Ok(_) if writes => Err(foreign(first, words, "REV").into()),
+        Ok(_) if writes => Err(session_needs_option(first, words, "REV").into()),
         Ok(path) => Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() }),
         Err(error @ store::Error::SeveralSessions { .. }) => Err(error.into()),
         Err(_) => match default {
@@ -269,7 +269,7 @@ fn is_label(global: &Global, word: &str) -> bool {
 }
 
 /// The error of a command that writes, and whose first word is a session.
-fn foreign(word: &str, words: &[String], missing: &str) -> Failure {
+fn session_needs_option(word: &str, words: &[String], missing: &str) -> Failure {
     let rest = match words {
         [_] => retyped(word, &["-s", word, missing]),
         _ => retyped(word, &["-s", word]),
@@ -314,7 +314,7 @@ pub(crate) fn look_back(global: &Global, opened: &mut Opened) {
 }
 
 /// Says which session is used, if none is named.
-pub(crate) fn tell_session(path: &Path, ui: &mut Ui) {
+pub(crate) fn note_session(path: &Path, ui: &mut Ui) {
     if !ui.look.quiet && Ui::talks_to_a_person() {
         ui.note(format_args!("session: {}", text::one_line(&path.display().to_string())));
     }

@@ -169,7 +169,7 @@ pub(crate) fn run_with<M>(
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
-    again(writing, ui, |round, ui| {
+    retry(writing, ui, |round, ui| {
         let opened = open()?;
         if round.is_first {
             session_arg::warn(&opened, ui);
@@ -192,7 +192,7 @@ pub(crate) struct Round {
 ///
 /// Other bough processes finish soon, however many there are; after the second attempt, bough gives
 /// way to an agent. A file that changed a moment ago is waited for, as [`WriteArgs::wait`] says.
-pub(crate) fn again<T>(
+pub(crate) fn retry<T>(
     writing: WriteArgs,
     ui: &mut Ui,
     mut once: impl FnMut(Round, &mut Ui) -> anyhow::Result<T>,
@@ -286,7 +286,7 @@ pub(crate) fn finish_in(
     if writing.dry_run {
         show(&plan.changes, |file| files.path(file), ui)?;
     } else {
-        tell_kept(&done, ui);
+        report_kept_files(&done, ui);
         tell_running(files.path(0), &done, ui);
         if done.op_id.is_empty() && !done.files.is_empty() {
             ui.note("warning: this operation is not recorded and can't be undone");
@@ -326,7 +326,7 @@ fn unpacked_target<'f>(files: &'f Files, plan: &Plan) -> Option<&'f Path> {
 }
 
 /// Names the old files that are kept beside new ones.
-pub(crate) fn tell_kept(done: &Done, ui: &mut Ui) {
+pub(crate) fn report_kept_files(done: &Done, ui: &mut Ui) {
     for kept in &done.kept {
         let kept = text::one_line(&kept.display().to_string());
         ui.note(format_args!("warning: no folder for backups; the old file is kept as {kept}"));

@@ -190,7 +190,7 @@ fn footer(navigator: &Navigator<'_>, pen: &mut Pen<'_>, area: Rect) -> Option<(u
         (Panel::Go, _) => "g first row · ? all keys",
         (_, Use::SelectOne) => "Enter choose · g? keys · Esc leave · / search · ^O filter · Tab entry",
         (_, Use::SelectMany) => "Enter choose · Space mark · g? keys · Esc leave · / search · ^O filter",
-        (_, Use::Act) if navigator.here().is_some_and(|here| is_prompt(navigator, here)) => {
+        (_, Use::Act) if navigator.cursor_entry().is_some_and(|here| is_prompt(navigator, here)) => {
             "Enter edit this prompt again · g? keys · q leave · L label · / search · ^O filter · Space mark"
         }
         (_, Use::Act) => {
@@ -361,7 +361,7 @@ fn summary(navigator: &mut Navigator<'_>, ix: Ix, width: usize) -> String {
 
 /// The entry with the cursor, as far as there is room.
 fn entry(navigator: &mut Navigator<'_>, pen: &mut Pen<'_>, area: Rect) {
-    let Some(ix) = navigator.here() else { return };
+    let Some(ix) = navigator.cursor_entry() else { return };
     let width = usize::from(area.width);
     let line = match navigator.view.line(ix) {
         Ok(line) => line,

@@ -234,7 +234,7 @@ impl<'m> Navigator<'m> {
     pub(super) fn keep(mut self) -> Kept {
         // What is followed is followed at its end.
         let follows = self.kept.follow && self.cursor == self.rows.start(self.model.leaf);
-        let here = self.here().filter(|_| !self.goes_with_head && !follows);
+        let here = self.cursor_entry().filter(|_| !self.goes_with_head && !follows);
         self.kept.cursor = here.map(|ix| self.model.session().entries.key(ix));
         let entries = &self.model.session().entries;
         self.kept.folded = self.folds.all().map(|row| entries.key(self.rows.entry(row))).collect();
@@ -242,7 +242,7 @@ impl<'m> Navigator<'m> {
     }
 
     /// The entry with the cursor.
-    pub(super) fn here(&self) -> Option<Ix> {
+    pub(super) fn cursor_entry(&self) -> Option<Ix> {
         (self.cursor < self.rows.len()).then(|| self.rows.entry(self.cursor))
     }
 
@@ -413,7 +413,7 @@ impl<'m> Navigator<'m> {
             }
             _ => {}
         }
-        let Some(here) = self.here() else { return Ok(Step::Stay) };
+        let Some(here) = self.cursor_entry() else { return Ok(Step::Stay) };
         let id = self.name(here)?;
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match key {
@@ -469,14 +469,14 @@ impl<'m> Navigator<'m> {
 
     /// The first line of the entry that is shown beside the rows.
     pub(super) fn entry_top(&self) -> usize {
-        let here = self.here().map(|ix| self.model.session().entries.key(ix));
+        let here = self.cursor_entry().map(|ix| self.model.session().entries.key(ix));
         let (of, top) = self.kept.scrolled;
         if of == here { top } else { 0 }
     }
 
     /// Scrolls the entry. Drawing it keeps its end on the screen.
     fn scroll_entry(&mut self, by: isize) {
-        let here = self.here().map(|ix| self.model.session().entries.key(ix));
+        let here = self.cursor_entry().map(|ix| self.model.session().entries.key(ix));
         self.kept.scrolled = (here, self.entry_top().saturating_add_signed(by));
     }
 
@@ -551,7 +551,7 @@ impl<'m> Navigator<'m> {
                 Ok(Step::Stay)
             }
             Purpose::Label => {
-                let Some(here) = self.here() else { return Ok(Step::Stay) };
+                let Some(here) = self.cursor_entry() else { return Ok(Step::Stay) };
                 let (id, old) = (self.name(here)?, self.model.session().labels.label(here));
                 match line.trim() {
                     // What was not edited stays, although it may be shown in other signs.
@@ -573,7 +573,7 @@ impl<'m> Navigator<'m> {
                 if words.first().is_some_and(|word| word == "bough") {
                     words.remove(0);
                 }
-                if let Some(here) = self.here() {
+                if let Some(here) = self.cursor_entry() {
                     let id = self.name(here)?;
                     words.iter_mut().for_each(|word| *word = word.replace("@@", &id));
                 }
@@ -627,7 +627,7 @@ impl<'m> Navigator<'m> {
     }
 
     fn mark(&mut self) {
-        let Some(here) = self.here() else { return };
+        let Some(here) = self.cursor_entry() else { return };
         let key = self.model.session().entries.key(here);
         match self.kept.marked.iter().position(|other| *other == key) {
             Some(at) => _ = self.kept.marked.remove(at),
@@ -642,21 +642,21 @@ impl<'m> Navigator<'m> {
             return Ok(Step::Stay);
         }
         let mut chosen = if self.purpose == Use::SelectMany { self.marked()? } else { Vec::new() };
-        if let (Some(here), true) = (self.here(), chosen.is_empty()) {
+        if let (Some(here), true) = (self.cursor_entry(), chosen.is_empty()) {
             chosen.push(self.name(here)?);
         }
         Ok(if chosen.is_empty() { Step::Stay } else { Step::Leave(Leave::Chosen(chosen)) })
     }
 
     fn copy_id(&mut self) -> anyhow::Result<Step> {
-        let Some(here) = self.here() else { return Ok(Step::Stay) };
+        let Some(here) = self.cursor_entry() else { return Ok(Step::Stay) };
         let id = self.name(here)?;
         self.kept.message = format!("{id} is copied");
         Ok(Step::Copy(id))
     }
 
     fn copy_text(&mut self) -> anyhow::Result<Step> {
-        let Some(here) = self.here() else { return Ok(Step::Stay) };
+        let Some(here) = self.cursor_entry() else { return Ok(Step::Stay) };
         let text = self.text_of(here)?;
         self.kept.message = format!("{} copied", Count("line is", "lines are", text.lines().count()));
         Ok(Step::Copy(text))
@@ -720,7 +720,7 @@ impl<'m> Navigator<'m> {
     }
 
     fn set_filter(&mut self, filter: usize) {
-        let here = self.here();
+        let here = self.cursor_entry();
         self.kept.filter = filter;
         self.folds.clear();
         self.rows = rows_of(self.model, filter);

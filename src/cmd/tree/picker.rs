@@ -144,7 +144,7 @@ impl Picker {
     fn known(&mut self, at: usize) -> (String, String) {
         let (found, options) = (&self.found, self.options);
         let read = || {
-            let opened = store::glance(&found[at].path, options).ok()?;
+            let opened = store::open_ends(&found[at].path, options).ok()?;
             let summary = sessions::summary(&opened.session, &opened.files).ok()?;
             let name = summary.name.filter(|name| !name.trim().is_empty());
             let title = name.or(summary.prompt).unwrap_or_default();

@@ -102,8 +102,8 @@ mod tests {
     fn attachments_are_sent_by_their_type() {
         let check = |attachment: &str, text: Option<&str>| {
             let line = format!(r#"{{"type":"attachment","attachment":{attachment}}}"#);
-            let told = is_sent(line.as_bytes()).then(|| attachment_text(line.as_bytes()));
-            assert_eq!(told.as_deref(), text, "{attachment}");
+            let sent_text = is_sent(line.as_bytes()).then(|| attachment_text(line.as_bytes()));
+            assert_eq!(sent_text.as_deref(), text, "{attachment}");
         };
         check(r#"{"type":"queued_command","prompt":"go","commandMode":"prompt"}"#,                  Some("go"));
         check(r#"{"type":"queued_command","prompt":[{"type":"text","text":"go"},{"type":"image"}]}"#, Some("go"));

@@ -9,7 +9,7 @@ use std::io;
 
 /// Returns the compaction that an entry comes after: the nearest boundary above it, or a boundary
 /// that kept a message above it below which the conversation continued after the boundary.
-pub(crate) fn above(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<Ix>> {
+pub(crate) fn compaction_above(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<Ix>> {
     let mut keeping: HashMap<Key, Vec<(Ix, Ix)>> = HashMap::new();
     let mut known: Option<HashSet<Key>> = None;
     for boundary in distinct_boundaries(session) {
@@ -53,7 +53,7 @@ pub(crate) fn before_it_was_gone(
     let mut plain = session.clone();
     plain.claude.boundaries.clear();
     // The compaction above the entry, if there is one, is the active one there.
-    plain.claude.boundary = match above(session, source, entry)? {
+    plain.claude.boundary = match compaction_above(session, source, entry)? {
         Some(above) => as_it_was(session, source, above)?.map(|line| Boundary::read(above, &line)),
         None => None,
     };

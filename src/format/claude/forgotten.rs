@@ -33,11 +33,11 @@ pub enum Why {
 
 impl<'s> Forgotten<'s> {
     /// Examines the entries of a main path.
-    pub fn on(session: &'s Session, trunk: impl Iterator<Item = Ix> + Clone) -> Forgotten<'s> {
+    pub fn on_path(session: &'s Session, main_path: impl Iterator<Item = Ix> + Clone) -> Forgotten<'s> {
         let claude = &session.claude;
         let mut forgotten = Forgotten { session, replies: HashMap::new(), retracted: HashSet::new() };
         if !claude.retracted.is_empty() {
-            for ix in trunk.clone() {
+            for ix in main_path.clone() {
                 let from = claude.retracted.partition_point(|(by, _)| *by < ix);
                 let of_line = claude.retracted[from..].iter().take_while(|(by, _)| *by == ix);
                 forgotten.retracted.extend(of_line.map(|(_, key)| *key));
@@ -46,7 +46,7 @@ impl<'s> Forgotten<'s> {
         if claude.quiet.is_empty() {
             return forgotten;
         }
-        let parts = || trunk.clone().filter(|ix| session.entries.kind(*ix) == Kind::Assistant);
+        let parts = || main_path.clone().filter(|ix| session.entries.kind(*ix) == Kind::Assistant);
         for ix in parts().filter(|ix| claude.quiet_at(*ix).is_some()) {
             forgotten.replies.insert(session.entries.group(ix), false);
         }
@@ -86,10 +86,10 @@ impl ClaudeGraph<'_> {
     /// Returns the last turn that is not forgotten on the main path of a way up, and the entry that
     /// becomes the parent of the next prompt.
     pub(super) fn last_remembered(&self, way: &[u32]) -> Option<(u32, u32)> {
-        let trunk: Vec<Ix> = self.whole(way).into_iter().map(|step| step.entry).collect();
-        let forgotten = Forgotten::on(self.session, trunk.iter().copied());
+        let main_path: Vec<Ix> = self.whole(way).into_iter().map(|step| step.entry).collect();
+        let forgotten = Forgotten::on_path(self.session, main_path.iter().copied());
         let is_remembered = |ix: &Ix| self.is_turn(ix.0) && forgotten.why(*ix).is_none();
-        let at = trunk.iter().rposition(is_remembered)?;
+        let at = main_path.iter().rposition(is_remembered)?;
         // A call without a result counts as if the forgotten entries did not exist.
         let on_way = way.iter().rposition(|ix| is_remembered(&Ix(*ix)));
         let turn = on_way.and_then(|at| self.last_turn(&way[..=at]));
@@ -100,12 +100,13 @@ impl ClaudeGraph<'_> {
         }
         // The invented reply comes after the user's last message, and follows only attachments.
         let is_sent = |ix: &Ix| forgotten.why(*ix) == Some(Why::Empty) && self.kind(ix.0) == Kind::Assistant;
-        let is_reply = self.kind(trunk[at].0) == Kind::Assistant || trunk[at + 1..].iter().any(is_sent);
+        let is_reply =
+            self.kind(main_path[at].0) == Kind::Assistant || main_path[at + 1..].iter().any(is_sent);
         let follows = |ix: &&Ix| match self.kind(ix.0) {
             Kind::Attachment => true,
             _ => is_reply && !self.is_turn(ix.0),
         };
-        let end = trunk[at + 1..].iter().rfind(follows).unwrap_or(&trunk[at]);
-        Some((trunk[at].0, end.0))
+        let end = main_path[at + 1..].iter().rfind(follows).unwrap_or(&main_path[at]);
+        Some((main_path[at].0, end.0))
     }
 }

@@ -115,10 +115,10 @@ pub enum Way {
 pub(in crate::format) fn whole_path(session: &Session, tip: Ix) -> Option<Vec<Ix>> {
     let mut graph = ClaudeGraph::new(session);
     let from = graph.leaf_at(tip).from?;
-    let trunk = graph.sent_trunk(from);
-    let is_there = trunk.iter().any(|step| step.entry == tip);
-    let as_linked = trunk.iter().all(|step| step.way != Way::Kept);
-    let mut path: Vec<Ix> = trunk.into_iter().map(|step| step.entry).collect();
+    let main_path = graph.sent_path(from);
+    let is_there = main_path.iter().any(|step| step.entry == tip);
+    let as_linked = main_path.iter().all(|step| step.way != Way::Kept);
+    let mut path: Vec<Ix> = main_path.into_iter().map(|step| step.entry).collect();
     // Notes after it are below it in the tree.
     let end = path.iter().rposition(|ix| *ix == tip || session.entries.kind(*ix).is_turn());
     path.truncate(end.map_or(0, |end| end + 1));
@@ -146,10 +146,10 @@ impl<'s> ClaudeGraph<'s> {
             bridger: None,
             last_kept: None,
         };
-        graph.take_in();
-        graph.link();
-        graph.keep();
-        graph.bridge();
+        graph.load_entries();
+        graph.link_entries();
+        graph.apply_compaction();
+        graph.attach_orphans();
         graph
     }
 
@@ -188,7 +188,7 @@ impl<'s> ClaudeGraph<'s> {
 
     /// Returns the main path that ends at `from` ([`super::head::Leaf::from`]), root first: the path by links,
     /// with parts and results restored, and not cut at a boundary.
-    pub fn trunk(&mut self, from: Ix) -> Vec<Step> {
+    pub fn main_path(&mut self, from: Ix) -> Vec<Step> {
         if !self.is_loaded(from) {
             return Vec::new();
         }
@@ -198,14 +198,14 @@ impl<'s> ClaudeGraph<'s> {
 
     /// Returns the main path as it is sent: the results of one reply in the order of the file,
     /// including restored ones.
-    pub fn sent_trunk(&mut self, from: Ix) -> Vec<Step> {
-        let mut trunk = self.trunk(from);
+    pub fn sent_path(&mut self, from: Ix) -> Vec<Step> {
+        let mut main_path = self.main_path(from);
         let is_result =
             |step: &Step| step.way != Way::Kept && self.session.entries.flags(step.entry).has(Flags::RESULT);
-        for results in trunk.chunk_by_mut(|one, next| is_result(one) && is_result(next)) {
+        for results in main_path.chunk_by_mut(|one, next| is_result(one) && is_result(next)) {
             results.sort_by_key(|step| step.entry);
         }
-        trunk
+        main_path
     }
 
     pub(super) fn has(&self, ix: u32, bit: u8) -> bool {
@@ -253,7 +253,7 @@ impl<'s> ClaudeGraph<'s> {
     }
 
     /// Determines which entries are loaded.
-    fn take_in(&mut self) {
+    fn load_entries(&mut self) {
         let session = self.session;
         let entries = &session.entries;
         let big = session.files.first().is_some_and(|file| file.bytes >= BIG);
@@ -291,14 +291,14 @@ impl<'s> ClaudeGraph<'s> {
     }
 
     /// Finds the parent of each entry, through progress lines.
-    fn link(&mut self) {
+    fn link_entries(&mut self) {
         let mut through: Vec<u32> = Vec::new();
         for ix in 0..self.count {
             self.parent[ix as usize] = match self.tree.link(Ix(ix)) {
                 Parent::Root => ROOT,
                 Parent::Missing => LOST,
-                Parent::Entry(parent) | Parent::Ring(parent) if parent.0 < self.count => parent.0,
-                Parent::Entry(_) | Parent::Ring(_) => LOST,
+                Parent::Entry(parent) | Parent::Cycle(parent) if parent.0 < self.count => parent.0,
+                Parent::Entry(_) | Parent::Cycle(_) => LOST,
             };
         }
         for ix in 0..self.count {
@@ -324,7 +324,7 @@ impl<'s> ClaudeGraph<'s> {
 
     /// Moves the messages that the last boundary kept below its summary, and drops those that it
     /// replaced.
-    fn keep(&mut self) {
+    fn apply_compaction(&mut self) {
         let session = self.session;
         let Some(boundary) = session.claude.boundary.as_ref() else { return };
         let at = boundary.entry.0;
@@ -344,7 +344,7 @@ impl<'s> ClaudeGraph<'s> {
         // An entry that names the summary as its parent comes after the last kept message, whether
         // or not there is a summary.
         let anchor = boundary.anchor.and_then(|anchor| self.find(anchor));
-        let mut below_anchor = Seen::new(self.count);
+        let mut below_anchor = EntrySet::new(self.count);
         for ix in 0..self.count {
             let is_below = match self.parent[ix as usize] {
                 LOST => boundary.anchor.is_some() && self.lost_parent(ix) == boundary.anchor,
@@ -442,7 +442,7 @@ impl<'s> ClaudeGraph<'s> {
     /// Returns the entries from `tail` up to `head`, `head` first.
     fn segment(&self, head: Key, tail: Key) -> Option<Vec<u32>> {
         let (head, mut at) = (self.find(head)?, self.find(tail)?);
-        let (mut found, mut seen) = (Vec::new(), Seen::new(self.count));
+        let (mut found, mut seen) = (Vec::new(), EntrySet::new(self.count));
         while at < NONE && self.has(at, IN) && seen.add(at) {
             found.push(at);
             if at == head {
@@ -455,7 +455,7 @@ impl<'s> ClaudeGraph<'s> {
     }
 
     /// Attaches the orphans to entries close in time.
-    fn bridge(&mut self) {
+    fn attach_orphans(&mut self) {
         let orphans: Vec<u32> = self
             .rows()
             .filter(|ix| {
@@ -482,7 +482,7 @@ impl<'s> ClaudeGraph<'s> {
 
     /// Returns the entry at which the way up continues when its next link would close a cycle at
     /// `ix`.
-    pub(super) fn past_ring(&mut self, ix: u32) -> Option<u32> {
+    pub(super) fn past_cycle(&mut self, ix: u32) -> Option<u32> {
         let mut bridger = self.bridger.take().unwrap_or_else(|| Bridger::new(self));
         let found = bridger.nearest(self, ix);
         self.bridger = Some(bridger);
@@ -491,14 +491,14 @@ impl<'s> ClaudeGraph<'s> {
 
     /// Returns the path to an entry, root first.
     pub(super) fn chain(&mut self, from: u32) -> Vec<u32> {
-        let (mut way, mut seen) = (Vec::new(), Seen::new(self.count));
+        let (mut way, mut seen) = (Vec::new(), EntrySet::new(self.count));
         let mut at = Some(from);
         while let Some(ix) = at.filter(|ix| self.has(*ix, IN) && seen.add(*ix)) {
             way.push(ix);
             let parent = self.parent[ix as usize];
             at = match parent {
                 LOST | ROOT => None,
-                parent if seen.has(parent) => self.past_ring(ix),
+                parent if seen.has(parent) => self.past_cycle(ix),
                 parent => Some(parent),
             };
         }
@@ -509,7 +509,7 @@ impl<'s> ClaudeGraph<'s> {
     /// Returns the path to an entry by the stored links, root first: no orphan is attached, and the
     /// path ends at a cycle.
     pub(super) fn stored(&self, from: u32) -> Vec<u32> {
-        let (mut way, mut seen) = (Vec::new(), Seen::new(self.count));
+        let (mut way, mut seen) = (Vec::new(), EntrySet::new(self.count));
         let mut at = from;
         while at < NONE && self.has(at, IN) && seen.add(at) {
             way.push(at);
@@ -535,7 +535,7 @@ impl<'s> ClaudeGraph<'s> {
             // Mostly the end of the file is asked for, which has no children: no need to sort them
             // all.
             None if self.rows().any(|kid| self.parent[kid as usize] == ix) => {
-                self.kids = Some(Kids::of_all(self));
+                self.kids = Some(Kids::new(self));
                 true
             }
             None => false,
@@ -554,7 +554,7 @@ pub(super) struct Kids {
 }
 
 impl Kids {
-    pub(super) fn of_all(graph: &ClaudeGraph<'_>) -> Kids {
+    pub(super) fn new(graph: &ClaudeGraph<'_>) -> Kids {
         let mut first = vec![0u32; graph.count as usize + 2];
         let linked = || graph.rows().map(|ix| (ix, graph.parent[ix as usize])).filter(|(_, up)| *up < NONE);
         for (_, parent) in linked() {
@@ -578,11 +578,11 @@ impl Kids {
 }
 
 /// A set of entries: a bit each.
-pub(super) struct Seen(Vec<u64>);
+pub(super) struct EntrySet(Vec<u64>);
 
-impl Seen {
-    pub(super) fn new(count: u32) -> Seen {
-        Seen(vec![0; count as usize / 64 + 1])
+impl EntrySet {
+    pub(super) fn new(count: u32) -> EntrySet {
+        EntrySet(vec![0; count as usize / 64 + 1])
     }
 
     pub(super) fn has(&self, ix: u32) -> bool {

@@ -1,7 +1,7 @@
 //! HEAD of a Claude Code transcript: the leaf from which Claude Code continues, by the rules 4 to 6
 //! of [`super::graph`].
 
-use super::graph::{ASIDE, BRIDGED, ClaudeGraph, IN, Kids, LOST, NONE, Seen};
+use super::graph::{ASIDE, BRIDGED, ClaudeGraph, EntrySet, IN, Kids, LOST, NONE};
 use crate::format::{Head, Session};
 use crate::model::{Flags, Ix, Key, Kind};
 
@@ -107,18 +107,18 @@ pub(super) fn head(session: &Session) -> Head {
 
 /// Returns the entries that are loaded with the reply at HEAD but are not its ancestors, for
 /// [`Session::beside`].
-pub(in crate::format) fn beside(session: &Session) -> Vec<Ix> {
+pub(in crate::format) fn loaded_beside_head(session: &Session) -> Vec<Ix> {
     let entries = &session.entries;
     let is_call = |ix: &Ix| entries.kind(*ix) == Kind::Assistant && entries.flags(*ix).has(Flags::CALL);
     // A call is the position only as long as it has no result.
     let Some(head) = session.head.exact.filter(is_call) else { return Vec::new() };
     let mut graph = ClaudeGraph::new(session);
     let Some(from) = graph.leaf().from else { return Vec::new() };
-    let trunk = graph.trunk(from);
+    let main_path = graph.main_path(from);
     let is_part =
         |ix: Ix| ix == head || entries.group(ix).is_some() && entries.group(ix) == entries.group(head);
-    let first = trunk.iter().position(|step| is_part(step.entry)).unwrap_or(trunk.len());
-    let turns = trunk[first..].iter().map(|step| step.entry).filter(|ix| graph.is_turn(ix.0));
+    let first = main_path.iter().position(|step| is_part(step.entry)).unwrap_or(main_path.len());
+    let turns = main_path[first..].iter().map(|step| step.entry).filter(|ix| graph.is_turn(ix.0));
     let mut rest: Vec<Ix> = turns.collect();
     session.tree.ancestors(head).for_each(|above| rest.retain(|ix| *ix != above));
     rest
@@ -170,7 +170,7 @@ impl ClaudeGraph<'_> {
         }
         let chosen = chosen.or_else(|| self.only_end().map(|end| (end, Rule::OnlyEnd)));
         match chosen.or(tip) {
-            Some((chosen, rule)) => self.settle(chosen, rule),
+            Some((chosen, rule)) => self.leaf_from(chosen, rule),
             None => none(Rule::NoTurn),
         }
     }
@@ -183,7 +183,7 @@ impl ClaudeGraph<'_> {
         // From a line that is only a link, Claude Code goes to the parent.
         let above = Some(self.parent[ix.index()]).filter(|_| self.is_passed(ix.0));
         match above.unwrap_or(ix.0) {
-            at if at < NONE && self.has(at, IN) => self.settle(at, Rule::Asked),
+            at if at < NONE && self.has(at, IN) => self.leaf_from(at, Rule::Asked),
             _ => Leaf { turn: None, end: None, from: None, rule: Rule::NoTurn },
         }
     }
@@ -201,7 +201,7 @@ impl ClaudeGraph<'_> {
         let last_end = self.last_end();
         let tip = self.last_entry().and_then(|last| {
             let (tip, rule) = self.tip(last);
-            self.settle(tip, rule).turn
+            self.leaf_from(tip, rule).turn
         });
         let other = |other: Option<Ix>| other.filter(|other| Some(*other) != leaf.turn);
         OtherReaders { without_pointers: other(tip), newest: other(newest), last_end: other(last_end) }
@@ -210,7 +210,7 @@ impl ClaudeGraph<'_> {
     /// Returns the last entry of the main conversation in the file that has a turn at or above it.
     fn last_entry(&mut self) -> Option<u32> {
         // Paths that were found to contain no turn are not walked twice.
-        let (mut without, mut now) = (Seen::new(self.count), Seen::new(self.count));
+        let (mut without, mut now) = (EntrySet::new(self.count), EntrySet::new(self.count));
         let mut walk = Vec::new();
         for ix in (0..self.count).rev() {
             if !self.has(ix, IN) || self.has(ix, ASIDE) || self.is_sidechain(ix) {
@@ -227,7 +227,7 @@ impl ClaudeGraph<'_> {
                     break;
                 }
                 // A cycle, which may continue elsewhere.
-                at = walk.last().copied().and_then(|last| self.past_ring(last)).unwrap_or(LOST);
+                at = walk.last().copied().and_then(|last| self.past_cycle(last)).unwrap_or(LOST);
             }
             for ix in walk.drain(..) {
                 now.clear(ix);
@@ -244,9 +244,9 @@ impl ClaudeGraph<'_> {
     /// one.
     fn only_end(&mut self) -> Option<u32> {
         self.last_kept?;
-        let kids = Kids::of_all(self);
+        let kids = Kids::new(self);
         let mut only = None;
-        let mut climbed = Seen::new(self.count);
+        let mut climbed = EntrySet::new(self.count);
         for end in self.rows().filter(|ix| kids.children(*ix).is_empty() && !self.is_sidechain(*ix)) {
             let mut at = end;
             while at < NONE && self.has(at, IN) && !self.is_turn(at) && climbed.add(at) {
@@ -285,7 +285,7 @@ impl ClaudeGraph<'_> {
             return None;
         }
         let mut best: Option<u32> = None;
-        let mut seen = Seen::new(self.count);
+        let mut seen = EntrySet::new(self.count);
         let mut todo: Vec<u32> = self.kids().children(tip).to_vec();
         while let Some(ix) = todo.pop() {
             if !seen.add(ix) {
@@ -321,26 +321,29 @@ impl ClaudeGraph<'_> {
                 }
                 None if explicit => {
                     // Anything said afterwards is a conversation again.
-                    last = (!self.goes_on(pointer.before)).then_some(None);
+                    last = (!self.conversation_follows(pointer.before)).then_some(None);
                     pin = None;
                 }
                 None => {}
             }
         }
-        (last, pin.map(|(_, before)| if self.goes_on(before) { Pin::Followed } else { Pin::Last }))
+        (
+            last,
+            pin.map(|(_, before)| if self.conversation_follows(before) { Pin::Followed } else { Pin::Last }),
+        )
     }
 
     /// Returns whether an entry of the main conversation comes in the file from here on.
-    fn goes_on(&self, before: u32) -> bool {
+    fn conversation_follows(&self, before: u32) -> bool {
         (before..self.count).any(|ix| !self.is_sidechain(ix) && !self.is_passed(ix))
     }
 
     /// Goes from the chosen entry to the turn at or above it, and to the end of the entries that
     /// follow it.
-    fn settle(&mut self, chosen: u32, rule: Rule) -> Leaf {
+    fn leaf_from(&mut self, chosen: u32, rule: Rule) -> Leaf {
         let none = |rule| Leaf { turn: None, end: None, from: None, rule };
         let mut at = chosen;
-        let mut seen = Seen::new(self.count);
+        let mut seen = EntrySet::new(self.count);
         while !self.is_turn(at) && seen.add(at) {
             match self.parent[at as usize] {
                 parent if parent < NONE && self.has(parent, IN) => at = parent,
@@ -350,7 +353,7 @@ impl ClaudeGraph<'_> {
         if self.is_sidechain(at) && rule != Rule::Asked {
             return none(Rule::Sidechain);
         }
-        let mut seen = Seen::new(self.count);
+        let mut seen = EntrySet::new(self.count);
         while seen.add(at) && self.has_kids(at) {
             let follows = |ix: &&u32| !self.is_turn(**ix) && !self.has(**ix, ASIDE);
             match self.kids.as_ref().and_then(|kids| kids.children(at).iter().find(follows)) {
@@ -374,7 +377,7 @@ impl ClaudeGraph<'_> {
     /// Returns whether an entry off the path, or the turn that it is a note of, is inserted into
     /// its main path: as a part of a reply with a call on the path, or as a result of one.
     fn is_pulled_in(&self, ix: u32, way: &[u32]) -> bool {
-        let (mut at, mut seen) = (ix, Seen::new(self.count));
+        let (mut at, mut seen) = (ix, EntrySet::new(self.count));
         while !self.is_turn(at) && seen.add(at) {
             match self.parent[at as usize] {
                 parent if parent < NONE && self.has(parent, IN) => at = parent,
@@ -399,7 +402,7 @@ impl ClaudeGraph<'_> {
             return false;
         }
         let mut todo = vec![ix];
-        let mut seen = Seen::new(self.count);
+        let mut seen = EntrySet::new(self.count);
         while let Some(at) = todo.pop() {
             if !seen.add(at) || !self.has_kids(at) {
                 continue;
@@ -429,14 +432,14 @@ impl ClaudeGraph<'_> {
 
     /// Returns the turn above the leaf that is last in the file.
     fn last_end(&self) -> Option<Ix> {
-        let mut has_kids = Seen::new(self.count);
+        let mut has_kids = EntrySet::new(self.count);
         for ix in self.rows() {
             let parent = self.parent[ix as usize];
             if parent < NONE && !self.has(ix, BRIDGED) {
                 has_kids.set(parent);
             }
         }
-        let mut climbed = Seen::new(self.count);
+        let mut climbed = EntrySet::new(self.count);
         let mut best: Option<u32> = None;
         for end in self.rows().filter(|ix| !has_kids.has(*ix)) {
             let mut at = end;

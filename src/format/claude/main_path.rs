@@ -1,6 +1,6 @@
 //! The main path: the path to a leaf, and the entries that are inserted into it from elsewhere.
 
-use super::graph::{BRIDGED, ClaudeGraph, IN, KEPT, Kids, NONE, Seen, Step, Way};
+use super::graph::{BRIDGED, ClaudeGraph, EntrySet, IN, KEPT, Kids, NONE, Step, Way};
 use crate::model::{Flags, Ix, Key, Kind};
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +22,7 @@ impl ClaudeGraph<'_> {
         if !group.is_some() {
             return Some((self.open_call(way, trigger, &[]).unwrap_or(end), None));
         }
-        let mut on_way = Seen::new(self.count);
+        let mut on_way = EntrySet::new(self.count);
         way.iter().for_each(|ix| on_way.set(*ix));
         let is_part = |ix: &u32| self.kind(*ix) == Kind::Assistant && self.group(*ix) == group;
         let from = way[..trigger].iter().rposition(|ix| !is_part(ix)).map_or(0, |at| at + 1);
@@ -38,7 +38,7 @@ impl ClaudeGraph<'_> {
         if let Some(open) = self.open_call(way, trigger, &elsewhere) {
             return Some((open, (open != end).then_some(open)));
         }
-        let mut here = Seen::new(self.count);
+        let mut here = EntrySet::new(self.count);
         way[from..=trigger].iter().chain(&elsewhere).for_each(|ix| here.set(*ix));
         let answers: Vec<u32> = self
             .rows()
@@ -102,7 +102,7 @@ impl ClaudeGraph<'_> {
 
     /// Returns the last attachment in the file below some turns that has no turn below it off the
     /// path, and the turn that it is below.
-    fn last_attachment(&self, mut below: Seen, on_way: &Seen) -> Option<(u32, u32)> {
+    fn last_attachment(&self, mut below: EntrySet, on_way: &EntrySet) -> Option<(u32, u32)> {
         let is_note = |ix: u32| !self.is_turn(ix);
         let mut found = None;
         for ix in self.rows().filter(|ix| is_note(*ix)) {
@@ -164,7 +164,7 @@ impl ClaudeGraph<'_> {
     fn strays(
         &self,
         way: &[u32],
-        on_way: &Seen,
+        on_way: &EntrySet,
         groups: impl Iterator<Item = Key>,
     ) -> HashMap<u32, Vec<u32>> {
         let groups: HashSet<Key> = groups.collect();
@@ -204,7 +204,7 @@ impl ClaudeGraph<'_> {
     /// Returns the main path of a path: with the other parts of each reply in the order of the file,
     /// and with its results after them.
     pub(super) fn whole(&self, way: &[u32]) -> Vec<Step> {
-        let mut on_way = Seen::new(self.count);
+        let mut on_way = EntrySet::new(self.count);
         way.iter().for_each(|ix| on_way.set(*ix));
         let is_part = |ix: &u32| self.kind(*ix) == Kind::Assistant && self.group(*ix).is_some();
         let groups = || way.iter().filter(|ix| is_part(ix)).map(|ix| self.group(*ix));
@@ -222,21 +222,21 @@ impl ClaudeGraph<'_> {
             }
         }
         let strays = self.strays(way, &on_way, groups());
-        let kids = Kids::of_all(self);
+        let kids = Kids::new(self);
         let with_turns = self.with_turns();
         let steps = Vec::with_capacity(way.len());
-        let mut trunk = MainPath { steps, have: Seen::new(self.count), on_way, bridged: false };
+        let mut main_path = MainPath { steps, have: EntrySet::new(self.count), on_way, bridged: false };
         let mut run: Vec<u32> = Vec::new();
         // The ancestors of an orphan that was attached.
         let above_bridge = way.iter().rposition(|ix| self.has(*ix, BRIDGED)).unwrap_or(0);
         for (at, ix) in way.iter().enumerate() {
-            trunk.bridged = at < above_bridge;
-            trunk.push(*ix, if self.has(*ix, KEPT) { Way::Kept } else { Way::Link });
+            main_path.bridged = at < above_bridge;
+            main_path.push(*ix, if self.has(*ix, KEPT) { Way::Kept } else { Way::Link });
             if is_part(ix) {
                 run.push(*ix);
             }
             for part in elsewhere.remove(&at).into_iter().flatten() {
-                trunk.push(part, Way::Part);
+                main_path.push(part, Way::Part);
                 run.push(part);
             }
             let group = self.group(*ix);
@@ -247,13 +247,13 @@ impl ClaudeGraph<'_> {
             // Adjacent parts, with those inserted among them, are followed by the results of all of
             // them.
             for stray in run.iter().filter_map(|part| strays.get(part)).flatten() {
-                trunk.push(*stray, Way::Answer);
+                main_path.push(*stray, Way::Answer);
             }
             let kids_of_run = run.iter().flat_map(|part| kids.children(*part)).copied();
             let mut answers: Vec<u32> = kids_of_run.filter(|ix| self.kind(*ix) == Kind::Tool).collect();
             answers.sort_by_key(|ix| self.first_copy(*ix));
             for ix in &answers {
-                trunk.push(*ix, Way::Answer);
+                main_path.push(*ix, Way::Answer);
             }
             // Notes of hooks and so on are children of calls and results.
             if run.iter().any(|part| self.session.entries.flags(Ix(*part)).has(Flags::CALL)) {
@@ -264,19 +264,19 @@ impl ClaudeGraph<'_> {
                 notes.retain(|ix| !self.is_turn(*ix) && !with_turns.has(*ix));
                 notes.sort_by_key(|ix| std::cmp::Reverse(self.first_copy(*ix)));
                 while let Some(note) = notes.pop() {
-                    if !trunk.on_way.has(note) && trunk.push(note, Way::Answer) {
+                    if !main_path.on_way.has(note) && main_path.push(note, Way::Answer) {
                         notes.extend(kids.children(note).iter().rev());
                     }
                 }
             }
             run.clear();
         }
-        trunk.steps
+        main_path.steps
     }
 
     /// Returns the notes that have a turn somewhere below them.
-    fn with_turns(&self) -> Seen {
-        let mut with = Seen::new(self.count);
+    fn with_turns(&self) -> EntrySet {
+        let mut with = EntrySet::new(self.count);
         for ix in self.rows().filter(|ix| self.is_turn(*ix)) {
             let mut at = self.parent[ix as usize];
             while at < NONE && self.has(at, IN) && !self.is_turn(at) && with.add(at) {
@@ -290,8 +290,8 @@ impl ClaudeGraph<'_> {
 /// A growing main path.
 struct MainPath {
     steps: Vec<Step>,
-    have: Seen,
-    on_way: Seen,
+    have: EntrySet,
+    on_way: EntrySet,
     /// Whether the entries that are appended now come before a gap.
     bridged: bool,
 }

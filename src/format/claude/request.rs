@@ -174,19 +174,20 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
     };
     let mut sending = Sending { leaf, messages: Vec::new(), dropped: Vec::new() };
     let Some(from) = leaf.from else { return Ok(sending) };
-    let trunk = graph.trunk(from);
+    let main_path = graph.main_path(from);
     drop(graph);
     let entries = &session.entries;
     let kind = |ix: Ix| entries.kind(ix);
-    let forgotten = Forgotten::on(session, trunk.iter().map(|step| step.entry));
-    let first = trunk.iter().rposition(|step| kind(step.entry) == Kind::Compaction).map_or(0, |at| at + 1);
-    for step in &trunk[..first] {
+    let forgotten = Forgotten::on_path(session, main_path.iter().map(|step| step.entry));
+    let first =
+        main_path.iter().rposition(|step| kind(step.entry) == Kind::Compaction).map_or(0, |at| at + 1);
+    for step in &main_path[..first] {
         sending.drop_entry(step.entry, Why::Compacted);
     }
     let mut lines = Lines { session, source, bytes: Vec::new() };
-    let steps = read_turns(&trunk[first..], &forgotten, &mut lines)?;
+    let steps = read_turns(&main_path[first..], &forgotten, &mut lines)?;
     let pairs = Pairs::new(&steps, session);
-    let mut talk = Talk::default();
+    let mut talk = Conversation::default();
     for (step, read) in &steps {
         let ix = step.entry;
         let message = |role, parts| {
@@ -252,13 +253,13 @@ enum Read {
 
 /// Reads the turns of a main path, each line once.
 fn read_turns(
-    trunk: &[Step],
+    main_path: &[Step],
     forgotten: &Forgotten<'_>,
     lines: &mut Lines<'_>,
 ) -> io::Result<Vec<(Step, Read)>> {
-    let mut steps = Vec::with_capacity(trunk.len());
+    let mut steps = Vec::with_capacity(main_path.len());
     let mut own = OwnTools::default();
-    for step in trunk {
+    for step in main_path {
         let ix = step.entry;
         let kind = lines.session.entries.kind(ix);
         let read = match forgotten.why(ix) {
@@ -344,7 +345,7 @@ impl Sending {
 /// The conversation as it is assembled: replies followed by their results, and messages of the
 /// user.
 #[derive(Default)]
-struct Talk {
+struct Conversation {
     items: Vec<Item>,
     /// The reply of each `message.id` to which parts can still be added, i.e. since the user's last
     /// message.
@@ -378,7 +379,7 @@ struct Reply {
     lost_call: bool,
 }
 
-impl Talk {
+impl Conversation {
     /// Adds a message of the user; no earlier reply continues after it.
     fn user(&mut self, message: Message) {
         self.items.push(Item::User(message));
@@ -598,7 +599,7 @@ impl Pairs {
         message: Message,
         blocks: &[Block],
         group: Key,
-        talk: &mut Talk,
+        talk: &mut Conversation,
         sending: &mut Sending,
     ) {
         let ix = message.entry.expect("a turn is an entry");

@@ -56,7 +56,7 @@ pub(in crate::fsck) fn own_session(session: &Session, stem: &str) -> Option<usiz
     }
     let mut counts = vec![0usize; entries.sessions().len()];
     let mut last = None;
-    for ix in session.tree.standing() {
+    for ix in session.tree.entries_in_tree() {
         if let Some(of) = entries.session_at(ix) {
             counts[of] += 1;
             let turn = entries.kind(ix).is_turn();
@@ -67,19 +67,19 @@ pub(in crate::fsck) fn own_session(session: &Session, stem: &str) -> Option<usiz
     }
     let most = (0..counts.len()).rev().max_by_key(|of| counts[*of]).filter(|of| counts[*of] > 0)?;
     let Some(last) = last.filter(|last| *last != most) else { return Some(most) };
-    let above = above(session, last);
+    let above = own_or_ancestors(session, last);
     let inherited = session
         .tree
-        .standing()
+        .entries_in_tree()
         .filter(|ix| entries.session_at(*ix) == Some(most))
         .all(|ix| above[ix.index()]);
     Some(if inherited { last } else { most })
 }
 
 /// Returns which entries belong to a session, or are ancestors of one that does.
-fn above(session: &Session, of: usize) -> Vec<bool> {
+fn own_or_ancestors(session: &Session, of: usize) -> Vec<bool> {
     let mut above = vec![false; session.entries.len()];
-    for ix in session.tree.standing() {
+    for ix in session.tree.entries_in_tree() {
         if session.entries.session_at(ix) != Some(of) {
             continue;
         }
@@ -145,8 +145,8 @@ impl Finder<'_> {
         if names.iter().filter(|name| !name.is_empty()).count() < 2 {
             return Ok(());
         }
-        let above = above(session, own);
-        for ix in session.tree.standing() {
+        let above = own_or_ancestors(session, own);
+        for ix in session.tree.entries_in_tree() {
             let Some(of) = session.entries.session_at(ix).filter(|of| *of != own) else { continue };
             let (check, words) = match above[ix.index()] {
                 true => (Check::InheritedPrefix, "and entries of this one follow it"),
@@ -162,7 +162,7 @@ impl Finder<'_> {
     fn roots(&mut self, own: Option<usize>) -> io::Result<()> {
         let session = self.session;
         let mut seen = false;
-        for ix in session.tree.standing() {
+        for ix in session.tree.entries_in_tree() {
             if session.tree.link(ix) != Parent::Root {
                 continue;
             }
@@ -204,27 +204,27 @@ impl Finder<'_> {
 
     /// Checks lines that name an entry.
     fn named_entries(&mut self) -> io::Result<()> {
-        for noted in self.notes() {
-            let found = self.is_there(noted.key);
-            match noted.kind {
-                NoteKind::LogicalParent if !found && self.session.tree.stands(noted.entry) => {
-                    self.entry(Check::DanglingLogicalParent, noted.entry, None, |finder, _| {
-                        let id = finder.text(noted.entry, "logicalParentUuid")?.unwrap_or_default();
+        for note in self.notes() {
+            let found = self.is_there(note.key);
+            match note.kind {
+                NoteKind::LogicalParent if !found && self.session.tree.is_in_tree(note.entry) => {
+                    self.entry(Check::DanglingLogicalParent, note.entry, None, |finder, _| {
+                        let id = finder.text(note.entry, "logicalParentUuid")?.unwrap_or_default();
                         Ok(format!("the logical parent `{id}` is not in this session"))
                     })?;
                 }
                 NoteKind::Summary if !found => {
-                    self.report_at(Check::ForeignSummary, u64::from(noted.line), noted.offset, || {
+                    self.report_at(Check::ForeignSummary, u64::from(note.line), note.offset, || {
                         "the summary is about an entry that is not in this session".into()
                     });
                 }
                 NoteKind::Snapshot if found => {
-                    self.report_at(Check::SnapshotIdOverlap, u64::from(noted.line), noted.offset, || {
+                    self.report_at(Check::SnapshotIdOverlap, u64::from(note.line), note.offset, || {
                         "the file snapshot names an entry".into()
                     });
                 }
                 NoteKind::TurnWithoutId => {
-                    self.report_at(Check::MissingUuid, u64::from(noted.line), noted.offset, || {
+                    self.report_at(Check::MissingUuid, u64::from(note.line), note.offset, || {
                         "the turn has no uuid, so it can't have children".into()
                     });
                 }
@@ -271,7 +271,7 @@ impl Finder<'_> {
             let is_kept = |head| kept.keys().any(|key| key == self.session.entries.key(head));
             let stays = self.session.head.exact.is_none_or(|head| head > ix || is_kept(head));
             if !anchored || !some_left || !stays {
-                self.unmendable();
+                self.mark_unrepairable();
             }
         }
         Ok(())
@@ -319,7 +319,7 @@ impl Finder<'_> {
         if session.head.exact.is_none() {
             let rule = session.head.rule;
             let is_side = |ix: Ix| session.entries.flags(ix).has(Flags::SIDECHAIN);
-            let mut turns = session.tree.standing().filter(|ix| kind(*ix).is_turn()).peekable();
+            let mut turns = session.tree.entries_in_tree().filter(|ix| kind(*ix).is_turn()).peekable();
             if ![Rule::Sidechain, Rule::NoTurn].map(Rule::phrase).contains(&rule) || turns.peek().is_none() {
                 return Ok(());
             }
@@ -346,8 +346,8 @@ impl Finder<'_> {
     fn sidechains(&mut self) -> io::Result<()> {
         let session = self.session;
         let side = |ix: Ix| session.entries.flags(ix).has(Flags::SIDECHAIN);
-        let all = session.tree.standing().all(side);
-        for ix in session.tree.standing().filter(|ix| side(*ix)) {
+        let all = session.tree.entries_in_tree().all(side);
+        for ix in session.tree.entries_in_tree().filter(|ix| side(*ix)) {
             let below = session.tree.parent(ix).is_some_and(|parent| !side(parent));
             if (below || all && session.tree.link(ix) == Parent::Root)
                 && session.entries.kind(ix).is_turn()
@@ -366,11 +366,11 @@ impl Finder<'_> {
         let session = self.session;
         let Some(agents) = self.around.agents() else { return Ok(()) };
         let mut named = HashSet::new();
-        for noted in self.noted(NoteKind::Agent).filter(|noted| session.tree.stands(noted.entry)) {
-            named.insert(noted.key);
-            if agents.iter().all(|agent| Key::hash(agent.as_bytes()) != noted.key) {
-                self.entry(Check::AnchorWithoutAgent, noted.entry, None, |finder, _| {
-                    let line = finder.line(noted.entry)?;
+        for note in self.notes_of(NoteKind::Agent).filter(|note| session.tree.is_in_tree(note.entry)) {
+            named.insert(note.key);
+            if agents.iter().all(|agent| Key::hash(agent.as_bytes()) != note.key) {
+                self.entry(Check::AnchorWithoutAgent, note.entry, None, |finder, _| {
+                    let line = finder.line(note.entry)?;
                     let id = value(&line, &["toolUseResult", "agentId"]).unwrap_or_default();
                     Ok(format!("the file of the subagent {} is missing", String::from_utf8_lossy(id)))
                 })?;
@@ -392,11 +392,11 @@ impl Finder<'_> {
                 });
             }
         }
-        for noted in self.noted(NoteKind::ResultFile) {
-            let line = self.line(noted.entry)?;
+        for note in self.notes_of(NoteKind::ResultFile) {
+            let line = self.line(note.entry)?;
             for name in result_files(&line) {
                 if !self.around.has_result_file(&name) {
-                    self.entry(Check::MissingResultFile, noted.entry, None, |_, _| {
+                    self.entry(Check::MissingResultFile, note.entry, None, |_, _| {
                         Ok(format!("`tool-results/{name}` is missing"))
                     })?;
                 }
@@ -430,7 +430,7 @@ fn may_begin_with_reply(session: &Session, head: Ix) -> bool {
     }
     // Claude Code continues after the last copy of an entry, but the first one has the place in the
     // tree.
-    let head = match session.tree.stands(head) {
+    let head = match session.tree.is_in_tree(head) {
         true => head,
         false => session.find(session.entries.key(head)).unwrap_or(head),
     };
@@ -477,7 +477,7 @@ pub(in crate::fsck) fn tip(session: &Session) -> Option<Ix> {
     };
     session
         .tree
-        .standing()
+        .entries_in_tree()
         .rev()
         .find(|ix| of_chain(session.entries.kind(*ix)) && !session.entries.flags(*ix).has(Flags::SIDECHAIN))
 }

@@ -23,13 +23,13 @@ impl Finder<'_> {
     /// Checks for entries that compactions keep but that do not exist.
     pub(crate) fn compactions(&mut self) -> io::Result<()> {
         let session = self.session;
-        for noted in self.noted(NoteKind::Kept).filter(|noted| session.tree.stands(noted.entry)) {
-            let ix = noted.entry;
-            let (check, other, words) = match self.known.entry(noted.key) {
+        for note in self.notes_of(NoteKind::Kept).filter(|note| session.tree.is_in_tree(note.entry)) {
+            let ix = note.entry;
+            let (check, other, words) = match self.known.entry(note.key) {
                 // pi names the compaction itself if it keeps nothing.
                 Some(found) if found == ix || self.is_above(found, ix) => continue,
                 Some(found) => (Check::KeptOffPath, Some(found), "is not an ancestor of the compaction"),
-                None if self.is_there(noted.key) => continue,
+                None if self.is_there(note.key) => continue,
                 None => (Check::DanglingKept, None, "is not in this session"),
             };
             self.entry(check, ix, other, |finder, _| {

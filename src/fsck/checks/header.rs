@@ -57,7 +57,7 @@ impl Finder<'_> {
 
     fn header_of_pi(&mut self) -> io::Result<()> {
         let session = self.session;
-        let headers: Vec<_> = self.noted(NoteKind::Header).collect();
+        let headers: Vec<_> = self.notes_of(NoteKind::Header).collect();
         match headers.first() {
             None => self.file(Check::MissingHeader, || "the file has no header".into()),
             Some(first) => {
@@ -95,7 +95,7 @@ impl Finder<'_> {
                             },
                         );
                         if !same {
-                            self.unmendable();
+                            self.mark_unrepairable();
                         }
                     }
                 }
@@ -119,10 +119,10 @@ impl Finder<'_> {
         for ix in &without {
             self.entry(Check::MissingId, *ix, None, |_, _| Ok("the entry has no id".into()))?;
         }
-        for noted in self.noted(NoteKind::NumberId) {
+        for note in self.notes_of(NoteKind::NumberId) {
             let words =
                 |_: &Self, id: &str| Ok(format!("the id of the entry is the number {id}, not a string"));
-            self.entry(Check::MissingId, noted.entry, None, words)?;
+            self.entry(Check::MissingId, note.entry, None, words)?;
         }
         let count = session.entries.len();
         if !without.is_empty() && without.len() == count {

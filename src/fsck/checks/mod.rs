@@ -83,7 +83,7 @@ impl<'a> Finder<'a> {
         let session = self.session;
         let mut wanted: Vec<Key> = session.labels.lines.iter().map(|line| line.target).collect();
         wanted.extend(session.pointers.iter().filter_map(|pointer| pointer.target));
-        wanted.extend(self.notes().filter(|noted| noted.key.is_some()).map(|noted| noted.key));
+        wanted.extend(self.notes().filter(|note| note.key.is_some()).map(|note| note.key));
         wanted.extend(self.ids_of_orphans()?);
         self.lists = self.read_lists()?;
         wanted.extend(self.lists.iter().flat_map(|(_, kept)| kept.keys()));
@@ -113,8 +113,8 @@ impl<'a> Finder<'a> {
         self.session.side.iter().flat_map(|side| &side.notes)
     }
 
-    pub(super) fn noted(&self, kind: NoteKind) -> impl Iterator<Item = &'a Note> + use<'a> {
-        self.notes().filter(move |noted| noted.kind == kind)
+    pub(super) fn notes_of(&self, kind: NoteKind) -> impl Iterator<Item = &'a Note> + use<'a> {
+        self.notes().filter(move |note| note.kind == kind)
     }
 
     pub(super) fn line(&self, ix: Ix) -> io::Result<Vec<u8>> {
@@ -161,7 +161,7 @@ impl<'a> Finder<'a> {
             message,
             entry: Some(ix),
             other,
-            mendable: check.mend() != RepairMode::No && !self.is_unsure(check),
+            repairable: check.repair_mode() != RepairMode::No && !self.is_unsure(check),
         });
         Ok(())
     }
@@ -186,7 +186,7 @@ impl<'a> Finder<'a> {
             message: message(),
             entry: None,
             other: None,
-            mendable: check.mend() != RepairMode::No,
+            repairable: check.repair_mode() != RepairMode::No,
         });
     }
 
@@ -198,9 +198,9 @@ impl<'a> Finder<'a> {
     }
 
     /// Marks the last finding as not repairable.
-    pub(super) fn unmendable(&mut self) {
+    pub(super) fn mark_unrepairable(&mut self) {
         if let Some(finding) = self.findings.list.last_mut() {
-            finding.mendable = false;
+            finding.repairable = false;
         }
     }
 
@@ -209,8 +209,8 @@ impl<'a> Finder<'a> {
         self.lineage.is_above(self.session, above, below)
     }
 
-    pub(super) fn bytes(&self, noted: &Note) -> io::Result<Vec<u8>> {
-        self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })
+    pub(super) fn bytes(&self, note: &Note) -> io::Result<Vec<u8>> {
+        self.source.bytes(Span { file: note.file, offset: note.offset, len: note.len })
     }
 }
 

@@ -122,7 +122,7 @@ pub(crate) enum Part {
     /// A whole entry.
     Entry(Range<usize>),
     /// A part that becomes a whole entry after control characters are escaped.
-    Mended(Range<usize>, Vec<u8>),
+    Escaped(Range<usize>, Vec<u8>),
     /// Anything else.
     Piece(Range<usize>),
 }
@@ -159,7 +159,7 @@ pub(crate) fn classify(line: &[u8], probe: &mut Probe) -> Class {
     match parts.first() {
         Some(Part::Entry(_)) if count >= 2 => Class::Glued(parts),
         Some(_) if count >= 1 && last && !first => Class::Spliced(parts),
-        Some(Part::Mended(..)) if count >= 2 => Class::Glued(parts),
+        Some(Part::Escaped(..)) if count >= 2 => Class::Glued(parts),
         _ if line.trim_ascii_start().first() == Some(&b'{') => Class::Torn(parts),
         _ => Class::Garbage(parts),
     }
@@ -260,18 +260,18 @@ fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
             }
         };
         let bytes = &line[brace..object.end];
-        let mended = object.raw.then(|| Walk::mended(bytes));
+        let escaped_bytes = object.raw.then(|| Walk::escape_controls(bytes));
         let inside = brace + 2 < reach;
         let stops = object.end + line[object.end..].iter().take_while(|byte| is_space(byte)).count() >= reach;
-        let entry = mended.as_deref().unwrap_or(bytes);
+        let entry = escaped_bytes.as_deref().unwrap_or(bytes);
         if !probe.is_entry(entry) || inside && !(stops && probe.is_line(entry)) {
             continue;
         }
         reach = 0;
         out.extend(piece(line, from..brace));
         from = object.end;
-        out.push(match mended {
-            Some(mended) => Part::Mended(brace..object.end, mended),
+        out.push(match escaped_bytes {
+            Some(escaped_bytes) => Part::Escaped(brace..object.end, escaped_bytes),
             None => Part::Entry(brace..object.end),
         });
     }
@@ -405,7 +405,7 @@ mod tests {
             Part::Entry(range) if line[range.clone()] == *A => " [A]".into(),
             Part::Entry(range) if line[range.clone()] == *B => " [B]".into(),
             Part::Entry(range) => format!(" [{}]", &line[range.clone()]),
-            Part::Mended(_, bytes) => format!(" <{}>", String::from_utf8_lossy(bytes)),
+            Part::Escaped(_, bytes) => format!(" <{}>", String::from_utf8_lossy(bytes)),
             Part::Piece(range) => format!(" {}", &line[range.clone()]),
         });
         name.to_owned() + &parts.collect::<String>()

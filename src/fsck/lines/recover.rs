@@ -169,11 +169,11 @@ fn bad_lines(session: &Session) -> Vec<Bad> {
         Some(Bad { line: fault.line, offset: fault.offset, len: fault.len, lines: 1, why })
     };
     let mut bad: Vec<Bad> = session.faults.iter().filter_map(of_fault).collect();
-    for noted in session.side.iter().flat_map(|side| &side.notes) {
+    for note in session.side.iter().flat_map(|side| &side.notes) {
         // An object with an id is an entry to the agent, and stays.
-        if noted.kind == NoteKind::NoType && noted.key == Key::NONE {
-            let line = u64::from(noted.line);
-            bad.push(Bad { line, offset: noted.offset, len: noted.len, lines: 1, why: None });
+        if note.kind == NoteKind::NoType && note.key == Key::NONE {
+            let line = u64::from(note.line);
+            bad.push(Bad { line, offset: note.offset, len: note.len, lines: 1, why: None });
         }
     }
     bad.extend(session.joined.iter().map(|joined| Bad {
@@ -319,7 +319,7 @@ impl Work<'_, '_> {
                 self.classed(Check::InvalidUtf8, line, &id, message);
                 self.change("replace", self.old(line), &id, "", "\u{fffd}", 0, "bytes that are not UTF-8");
                 self.padded(line, blanks);
-                self.aside(line, Check::InvalidUtf8, 0..bytes.len(), &bytes);
+                self.set_aside(line, Check::InvalidUtf8, 0..bytes.len(), &bytes);
                 if ending.is_empty() {
                     self.unended(line);
                 }
@@ -409,9 +409,9 @@ impl Work<'_, '_> {
         ending: &[u8],
     ) -> io::Result<Option<u64>> {
         let mut blanks = 0;
-        if let Some(Part::Mended(range, mended)) = parts.first_mut() {
-            match at_length(line, std::mem::take(mended), range.len(), ending) {
-                Some(slot) => (*mended, blanks) = slot,
+        if let Some(Part::Escaped(range, escaped_bytes)) = parts.first_mut() {
+            match at_length(line, std::mem::take(escaped_bytes), range.len(), ending) {
+                Some(slot) => (*escaped_bytes, blanks) = slot,
                 None => {
                     self.stays(check, line, NO_ROOM);
                     return Ok(None);
@@ -420,7 +420,7 @@ impl Work<'_, '_> {
         }
         let mut joined = None;
         if let Some(Part::Piece(last)) = parts.last().cloned()
-            && let Some((at, mut record)) = self.goes_on(line, &bytes[last.start..], ending)?
+            && let Some((at, mut record)) = self.continued_object(line, &bytes[last.start..], ending)?
         {
             parts.pop();
             let front = inked(&bytes[last.start..last.start + at]);
@@ -446,21 +446,21 @@ impl Work<'_, '_> {
         for part in &parts {
             match part {
                 Part::Entry(range) => lines.push(&bytes[range.clone()]),
-                Part::Mended(range, mended) => {
-                    let grown = mended.len() as i64 - range.len() as i64;
+                Part::Escaped(range, escaped_bytes) => {
+                    let grown = escaped_bytes.len() as i64 - range.len() as i64;
                     let was = &bytes[range.clone()];
-                    let (same, behind) = differing(was, mended);
+                    let (same, behind) = differing(was, escaped_bytes);
                     let was = short(&was[same..was.len() - behind]);
-                    let is = short(&mended[same..mended.len() - behind]);
+                    let is = short(&escaped_bytes[same..escaped_bytes.len() - behind]);
                     let words = "raw control characters in a string";
                     self.change("escape", old, "", &was, &is, grown, words);
-                    lines.push(mended);
+                    lines.push(escaped_bytes);
                 }
                 Part::Piece(range) => {
                     if bytes[range.start] == b'{' {
                         self.torn(old, &bytes[range.clone()]);
                     }
-                    self.aside(line, check, range.clone(), bytes);
+                    self.set_aside(line, check, range.clone(), bytes);
                 }
             }
         }
@@ -502,7 +502,12 @@ impl Work<'_, '_> {
 
     /// Returns the object that begins in a piece and continues in the lines after it, and its
     /// offset.
-    fn goes_on(&mut self, line: Bad, piece: &[u8], ending: &[u8]) -> io::Result<Option<(usize, Joined)>> {
+    fn continued_object(
+        &mut self,
+        line: Bad,
+        piece: &[u8],
+        ending: &[u8],
+    ) -> io::Result<Option<(usize, Joined)>> {
         if ending.is_empty() {
             return Ok(None);
         }
@@ -530,7 +535,7 @@ impl Work<'_, '_> {
             return Ok(None);
         }
         let mut walk = Walk::new(self.probe.python);
-        if walk.go(piece, true) != Step::More {
+        if walk.feed(piece, true) != Step::More {
             return Ok(None);
         }
         let mut was = ending.to_vec();
@@ -544,17 +549,17 @@ impl Work<'_, '_> {
             behind = ending.len() as u64;
             self.out.budget = Some(left.saturating_sub(bytes.len() + 1));
             walk.line_break();
-            let step = walk.go(&bytes, true);
+            let step = walk.feed(&bytes, true);
             if matches!(step, Step::Wrong(_)) || self.probe.is_entry(&bytes) {
                 break;
             }
             was.extend_from_slice(&bytes);
             if let Step::Done(end) = step {
-                if !self.probe.is_entry(&walk.mended) {
+                if !self.probe.is_entry(&walk.copied) {
                     break;
                 }
                 let to = at.offset + at.len + behind;
-                let (record, rest) = (walk.mended, bytes[end..].to_vec());
+                let (record, rest) = (walk.copied, bytes[end..].to_vec());
                 return Ok(Some(Joined { last: at.line, to, was, rest, record, ending }));
             }
             was.extend_from_slice(&ending);
@@ -672,7 +677,7 @@ impl Work<'_, '_> {
             message,
             entry: None,
             other: None,
-            mendable: true,
+            repairable: true,
         });
     }
 
@@ -688,7 +693,7 @@ impl Work<'_, '_> {
     fn stays(&mut self, check: Check, line: Bad, message: &str) {
         let known = self.out.findings.len();
         self.classed(check, line, "", message.into());
-        self.out.findings[known..].iter_mut().for_each(|finding| finding.mendable = false);
+        self.out.findings[known..].iter_mut().for_each(|finding| finding.repairable = false);
     }
 
     /// Records that the padding of the title slot has more or fewer spaces than before.
@@ -708,7 +713,7 @@ impl Work<'_, '_> {
         }
     }
 
-    fn aside(&mut self, line: Bad, check: Check, range: std::ops::Range<usize>, bytes: &[u8]) {
+    fn set_aside(&mut self, line: Bad, check: Check, range: std::ops::Range<usize>, bytes: &[u8]) {
         let origin = self.source.text.origin(line.line, line.offset);
         let len = range.len() as u64;
         let content = match origin.same {
@@ -745,14 +750,14 @@ const NO_ROOM: &str = "the corrected title slot would be too long";
 
 /// Returns a repaired line, and how many spaces were added: if it is the title slot, it gets the
 /// slot's length. Returns `None` if a slot that had that length would lose it.
-fn at_length(line: Bad, mended: Vec<u8>, was: usize, ending: &[u8]) -> Option<(Vec<u8>, i64)> {
-    match slot_of(line, &mended, ending) {
+fn at_length(line: Bad, escaped_bytes: Vec<u8>, was: usize, ending: &[u8]) -> Option<(Vec<u8>, i64)> {
+    match slot_of(line, &escaped_bytes, ending) {
         Fitted::Slot(slot) => {
-            let blanks = slot.len() as i64 - mended.len() as i64;
+            let blanks = slot.len() as i64 - escaped_bytes.len() as i64;
             Some((slot, blanks))
         }
         Fitted::TooLong if was + ending.len().max(1) == SLOT => None,
-        Fitted::TooLong | Fitted::NoSlot => Some((mended, 0)),
+        Fitted::TooLong | Fitted::NoSlot => Some((escaped_bytes, 0)),
     }
 }
 

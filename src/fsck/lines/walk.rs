@@ -19,7 +19,7 @@ pub(crate) struct Walk {
     /// Whether `NaN` and the like are accepted as values.
     python: bool,
     /// The object so far, repaired.
-    pub(crate) mended: Vec<u8>,
+    pub(crate) copied: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +92,7 @@ impl Walk {
             most: DEPTH,
             deepest: 0,
             python,
-            mended: Vec::new(),
+            copied: Vec::new(),
         }
     }
 
@@ -100,7 +100,7 @@ impl Walk {
     /// it, and whether it is deeper than the reader can go, or else the offset of the error.
     pub(crate) fn of_any_depth(bytes: &[u8], from: usize, python: bool) -> Result<(usize, bool), usize> {
         let mut walk = Walk { most: usize::MAX, ..Walk::new(python) };
-        match walk.go(&bytes[from..], false) {
+        match walk.feed(&bytes[from..], false) {
             Step::Done(end) if !walk.raw => Ok((from + end, walk.deepest > DEPTH)),
             Step::Done(end) => Err(from + end),
             Step::More => Err(bytes.len()),
@@ -112,7 +112,7 @@ impl Walk {
     /// no other error. Otherwise returns the offset of the error.
     pub(crate) fn object(bytes: &[u8], from: usize, python: bool) -> Result<Whole, usize> {
         let mut walk = Walk::new(python);
-        match walk.go(&bytes[from..], false) {
+        match walk.feed(&bytes[from..], false) {
             Step::Done(end) => Ok(Whole { end: from + end, raw: walk.raw }),
             Step::More => Err(bytes.len()),
             Step::Wrong(at) => Err(from + at),
@@ -120,25 +120,25 @@ impl Walk {
     }
 
     /// Returns an object with its raw control characters escaped.
-    pub(crate) fn mended(object: &[u8]) -> Vec<u8> {
+    pub(crate) fn escape_controls(object: &[u8]) -> Vec<u8> {
         let mut walk = Walk::new(true);
-        walk.go(object, true);
-        walk.mended
+        walk.feed(object, true);
+        walk.copied
     }
 
     /// Processes the end of a line after which the object continues. In a string the line break is
     /// kept, as an escape; elsewhere it is dropped.
     pub(crate) fn line_break(&mut self) {
         if self.state == (State::Text { key: false }) {
-            self.mended.extend_from_slice(b"\\n");
+            self.copied.extend_from_slice(b"\\n");
         }
     }
 
-    /// Processes more bytes. With `mend`, they are kept, and raw control characters in strings are
+    /// Processes more bytes. With `copying`, they are kept, and raw control characters in strings are
     /// escaped.
-    pub(crate) fn go(&mut self, bytes: &[u8], mend: bool) -> Step {
+    pub(crate) fn feed(&mut self, bytes: &[u8], copying: bool) -> Step {
         for (at, byte) in bytes.iter().enumerate() {
-            if !self.take(*byte, mend) {
+            if !self.take(*byte, copying) {
                 return Step::Wrong(at);
             }
             if self.stack.is_empty() && self.state == State::Behind {
@@ -148,13 +148,13 @@ impl Walk {
         Step::More
     }
 
-    fn take(&mut self, byte: u8, mend: bool) -> bool {
+    fn take(&mut self, byte: u8, copying: bool) -> bool {
         // A number ends at the byte after it.
         if let State::Number(digits) = self.state {
             match next_digit(digits, byte) {
                 Some(digits) => {
                     self.state = State::Number(digits);
-                    self.keep(byte, mend);
+                    self.keep(byte, copying);
                     return true;
                 }
                 None if matches!(
@@ -166,7 +166,7 @@ impl Walk {
                 }
                 None if digits == Digits::Minus && byte == b'I' && self.python => {
                     self.state = State::Word(b"nfinity");
-                    self.keep(byte, mend);
+                    self.keep(byte, copying);
                     return true;
                 }
                 None => return false,
@@ -180,8 +180,8 @@ impl Walk {
                 b'\\' => State::Escape { key },
                 0..0x20 => {
                     self.raw = true;
-                    if mend {
-                        self.mended.extend_from_slice(&escaped(byte));
+                    if copying {
+                        self.copied.extend_from_slice(&escaped(byte));
                     }
                     return true;
                 }
@@ -206,10 +206,10 @@ impl Walk {
             }
             State::Word(_) => return false,
             _ if space => self.state,
-            State::Value { empty: true } if byte == b']' => return self.close(byte, mend),
+            State::Value { empty: true } if byte == b']' => return self.close(byte, copying),
             State::Value { .. } => match byte {
-                b'{' => return self.open(byte, State::Key { empty: true }, mend),
-                b'[' => return self.open(byte, State::Value { empty: true }, mend),
+                b'{' => return self.open(byte, State::Key { empty: true }, copying),
+                b'[' => return self.open(byte, State::Value { empty: true }, copying),
                 b'"' => State::Text { key: false },
                 b'-' => State::Number(Digits::Minus),
                 b'0' => State::Number(Digits::Zero),
@@ -221,44 +221,44 @@ impl Walk {
                 b'I' if self.python => State::Word(b"nfinity"),
                 _ => return false,
             },
-            State::Key { empty: true } if byte == b'}' => return self.close(byte, mend),
+            State::Key { empty: true } if byte == b'}' => return self.close(byte, copying),
             State::Key { .. } if byte == b'"' => State::Text { key: true },
             State::Colon if byte == b':' => State::Value { empty: false },
             State::Behind => match (byte, self.stack.last()) {
                 (b',', Some(b'{')) => State::Key { empty: false },
                 (b',', Some(b'[')) => State::Value { empty: false },
-                (b'}', Some(b'{')) | (b']', Some(b'[')) => return self.close(byte, mend),
+                (b'}', Some(b'{')) | (b']', Some(b'[')) => return self.close(byte, copying),
                 _ => return false,
             },
             State::Key { .. } | State::Colon => return false,
             State::Number(_) => unreachable!("numbers are dealt with above"),
         };
         self.state = next;
-        self.keep(byte, mend);
+        self.keep(byte, copying);
         true
     }
 
-    fn keep(&mut self, byte: u8, mend: bool) {
-        if mend {
-            self.mended.push(byte);
+    fn keep(&mut self, byte: u8, copying: bool) {
+        if copying {
+            self.copied.push(byte);
         }
     }
 
-    fn open(&mut self, byte: u8, inside: State, mend: bool) -> bool {
+    fn open(&mut self, byte: u8, inside: State, copying: bool) -> bool {
         if self.stack.len() == self.most {
             return false;
         }
         self.stack.push(byte);
         self.deepest = self.deepest.max(self.stack.len());
         self.state = inside;
-        self.keep(byte, mend);
+        self.keep(byte, copying);
         true
     }
 
-    fn close(&mut self, byte: u8, mend: bool) -> bool {
+    fn close(&mut self, byte: u8, copying: bool) -> bool {
         self.stack.pop();
         self.state = State::Behind;
-        self.keep(byte, mend);
+        self.keep(byte, copying);
         true
     }
 }
@@ -315,11 +315,11 @@ mod tests {
     #[test]
     fn control_characters_are_escaped_and_lines_joined() {
         let mut walk = Walk::new(false);
-        assert_eq!(walk.go(b"{\"a\":\"one\ttab", true), Step::More);
+        assert_eq!(walk.feed(b"{\"a\":\"one\ttab", true), Step::More);
         walk.line_break();
-        assert_eq!(walk.go(b"two\", \"b\":1", true), Step::More);
+        assert_eq!(walk.feed(b"two\", \"b\":1", true), Step::More);
         walk.line_break();
-        assert_eq!(walk.go(b"2}", true), Step::Done(2));
-        assert_eq!(walk.mended, br#"{"a":"one\ttab\ntwo", "b":12}"#);
+        assert_eq!(walk.feed(b"2}", true), Step::Done(2));
+        assert_eq!(walk.copied, br#"{"a":"one\ttab\ntwo", "b":12}"#);
     }
 }

@@ -231,7 +231,7 @@ impl<'a> Draft<'a> {
     /// Sets an entry aside.
     pub(in crate::fsck) fn set_aside(&mut self, ix: Ix, why: Check) -> io::Result<()> {
         let id = self.id(ix)?;
-        if self.session.tree.stands(ix) {
+        if self.session.tree.is_in_tree(ix) {
             self.gone.push(ix);
         }
         self.set_aside_at(self.session.span(ix), self.session.entries.line(ix), &id, why)

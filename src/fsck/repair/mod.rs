@@ -36,7 +36,7 @@ pub struct RepairOptions {
 impl RepairOptions {
     /// Returns whether to repair a finding.
     pub fn wants(&self, finding: &Finding) -> bool {
-        finding.mendable && self.wants_check(finding.check)
+        finding.repairable && self.wants_check(finding.check)
     }
 
     /// Returns the checks that are repaired on request.
@@ -46,7 +46,7 @@ impl RepairOptions {
     }
 
     fn wants_check(&self, check: Check) -> bool {
-        match check.mend() {
+        match check.repair_mode() {
             RepairMode::No => false,
             RepairMode::ByDefault => !self.without.has(check),
             RepairMode::OnRequest => self.with.has(check),
@@ -66,7 +66,7 @@ pub struct Repair {
     /// What is removed from the file.
     pub aside: Vec<Aside>,
     /// How many findings are repaired.
-    pub mended: u64,
+    pub repaired: u64,
     /// The findings in the file afterwards.
     pub left: Findings,
     /// The results of the comparison.
@@ -223,7 +223,7 @@ pub fn repair(
         (false, true) => Check::DuplicateEntry,
         (false, false) => Check::DuplicateId,
     };
-    let aims = examined.aims().map(|aim| ProvedHead { exact: holds && !aim.stood, ..aim });
+    let aims = examined.heads_to_keep().map(|aim| ProvedHead { exact: holds && !aim.stood, ..aim });
     for aim in former.into_iter().chain(aims) {
         let (mut text, mut changes) = (text.clone(), changes.clone());
         let result = proof::Planned { text: &text, changes: &changes, gone: &gone, moved: &moved };
@@ -268,11 +268,11 @@ pub fn repair(
             return Err(NoRepair::Unproven { failed, check: Check::from_id(&change.why) });
         }
     }
-    let mended = |level| examined.findings.of_level(level).saturating_sub(proof.findings.of_level(level));
+    let repaired = |level| examined.findings.of_level(level).saturating_sub(proof.findings.of_level(level));
     Ok(Repair {
         plan: plan(&text, examined, changes),
         aside,
-        mended: mended(Level::Error) + mended(Level::Warning) + mended(Level::Info),
+        repaired: repaired(Level::Error) + repaired(Level::Warning) + repaired(Level::Info),
         left: proof.findings.clone(),
         proof,
     })
@@ -337,7 +337,7 @@ fn nothing(examined: &Examined) -> Repair {
     Repair {
         plan: Plan { verb: "fsck --repair".into(), keep_times: true, ..Plan::default() },
         aside: Vec::new(),
-        mended: 0,
+        repaired: 0,
         left: examined.findings.clone(),
         proof: Proof::unchanged(examined),
     }

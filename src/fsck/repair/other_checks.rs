@@ -32,7 +32,7 @@ impl Round<'_> {
         let mut lines = Lines::default();
         for finding in wanted {
             match (finding.check, finding.entry) {
-                (Check::DanglingLeaf, Some(ix)) => self.take_out(draft, ix, finding.check)?,
+                (Check::DanglingLeaf, Some(ix)) => self.remove_entry(draft, ix, finding.check)?,
                 (Check::MissingKept, Some(ix)) => self.kept(draft, ix)?,
                 (Check::DanglingKept | Check::KeptOffPath, Some(ix)) => {
                     self.first_kept(draft, finding, ix, &mut lines)?
@@ -51,7 +51,7 @@ impl Round<'_> {
                 }
                 (Check::EmptyTextBlock, Some(ix)) => self.empty_text(draft, ix)?,
                 (Check::OversizeImage, Some(ix)) => self.image(draft, ix)?,
-                (Check::BrokenPair, Some(ix)) => self.take_out(draft, ix, finding.check)?,
+                (Check::BrokenPair, Some(ix)) => self.remove_entry(draft, ix, finding.check)?,
                 (
                     Check::NoMessage
                     | Check::UnreadableField
@@ -63,7 +63,7 @@ impl Round<'_> {
                 ) => self.flaws(draft, ix, finding.check)?,
                 (Check::SidechainTrunk, Some(ix)) => self.no_sidechain(draft, ix)?,
                 (Check::PointerToSidechain | Check::ExplicitNullPointer | Check::StalePointer, _) => {
-                    self.point(draft, finding.check)?;
+                    self.append_pointer(draft, finding.check)?;
                 }
                 _ => {}
             }
@@ -72,7 +72,7 @@ impl Round<'_> {
     }
 
     fn headers(&self, draft: &mut Draft<'_>, wanted: &[&Finding], ids: &mut Ids) -> io::Result<()> {
-        let headers: Vec<_> = self.noted(NoteKind::Header).collect();
+        let headers: Vec<_> = self.notes_of(NoteKind::Header).collect();
         let span = |at: usize| Span { file: 0, offset: headers[at].offset, len: headers[at].len };
         if wanted.iter().any(|finding| finding.check == Check::MissingHeader) {
             match headers.first() {
@@ -123,7 +123,7 @@ impl Round<'_> {
         let Some(slot) = self.session.others.first().filter(|other| other.kind == OtherKind::Title) else {
             return Ok(());
         };
-        let header = self.noted(NoteKind::Header).next();
+        let header = self.notes_of(NoteKind::Header).next();
         let span = header.map(|header| Span { file: 0, offset: header.offset, len: header.len });
         let header = span.map(|span| self.source.bytes(span)).transpose()?.unwrap_or_default();
         let in_header = |field| string_of(&header, field);
@@ -196,7 +196,7 @@ impl Round<'_> {
             .filter_map(|finding| finding.entry)
             .collect();
         if !without.is_empty() {
-            let numbers: HashSet<Ix> = self.noted(NoteKind::NumberId).map(|noted| noted.entry).collect();
+            let numbers: HashSet<Ix> = self.notes_of(NoteKind::NumberId).map(|note| note.entry).collect();
             // Their parent is repaired, too, and the entry right above may have had no usable id.
             let odd: HashSet<Ix> = wanted
                 .iter()
@@ -295,7 +295,12 @@ impl Round<'_> {
     }
 
     /// Removes an entry, and makes its children those of its parent.
-    pub(in crate::fsck) fn take_out(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
+    pub(in crate::fsck) fn remove_entry(
+        &self,
+        draft: &mut Draft<'_>,
+        ix: Ix,
+        check: Check,
+    ) -> io::Result<()> {
         if draft.is_gone(ix) {
             return Ok(());
         }
@@ -347,7 +352,10 @@ impl Round<'_> {
         ix: Ix,
         lines: &mut Lines,
     ) -> io::Result<()> {
-        let next = finding.other.and_then(|other| self.towards(ix, other, lines)).filter(|next| *next != ix);
+        let next = finding
+            .other
+            .and_then(|other| self.nearest_on_branch(ix, other, lines))
+            .filter(|next| *next != ix);
         // The kept part begins with a prompt: anywhere else, it could contain results without their
         // calls.
         let is_kind = |ix: &Ix, kind| self.session.entries.kind(*ix) == kind;
@@ -366,7 +374,7 @@ impl Round<'_> {
     /// Returns the entry on this branch that is closest to an entry on another: the first on the
     /// path to `ix` that is not on that to `other`. If that is `ix` itself, returns the last one
     /// that both share.
-    fn towards(&self, ix: Ix, other: Ix, lines: &mut Lines) -> Option<Ix> {
+    fn nearest_on_branch(&self, ix: Ix, other: Ix, lines: &mut Lines) -> Option<Ix> {
         if lines.other != Some(other) {
             lines.other = Some(other);
             lines.towards.clear();
@@ -458,7 +466,7 @@ impl Round<'_> {
     }
 
     /// Appends a pointer to the end of the conversation.
-    fn point(&self, draft: &mut Draft<'_>, check: Check) -> io::Result<()> {
+    fn append_pointer(&self, draft: &mut Draft<'_>, check: Check) -> io::Result<()> {
         let Some(tip) = tip(self.session) else { return Ok(()) };
         let Some(id) = draft.link_to(tip)? else { return Ok(()) };
         let line = pointer(self.session, self.around.stem(), &id, false);

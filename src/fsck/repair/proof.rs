@@ -174,7 +174,7 @@ pub(super) fn prove(
         path,
         agents_path: (examined.reachable, agents.as_ref().unwrap_or(&session).loaded()),
         pairs,
-        entries: (examined.entries, session.tree.standing().count()),
+        entries: (examined.entries, session.tree.entries_in_tree().count()),
         findings,
         failed,
         head_moves_to,
@@ -212,15 +212,15 @@ fn compare_findings(
     failed: &mut Vec<String>,
 ) {
     for row in CHECKS {
-        let unmendable = |findings: &Findings| {
-            findings.list.iter().filter(|finding| finding.check == row.check && !finding.mendable).count()
+        let unrepairable = |findings: &Findings| {
+            findings.list.iter().filter(|finding| finding.check == row.check && !finding.repairable).count()
                 as u64
         };
         let (had, has) = (before.count(row.check), after.count(row.check));
         let wanted = options.wants_check(row.check);
         if wanted
             && row.level > Level::Info
-            && has > unmendable(after)
+            && has > unrepairable(after)
             && had > 0
             && !on_request_may_stay(row.check)
         {
@@ -239,7 +239,7 @@ fn compare_findings(
 
 /// Returns whether a check has a repair on request that is impossible in some cases.
 fn on_request_may_stay(check: Check) -> bool {
-    check.mend() == crate::fsck::RepairMode::OnRequest
+    check.repair_mode() == crate::fsck::RepairMode::OnRequest
 }
 
 /// Checks that every old id still exists.
@@ -433,7 +433,7 @@ mod tests {
         }
         let text = Text::whole(before.len() as u64).edited(edits);
         let planned = Planned { text: &text, changes, gone: &[], moved: &[] };
-        let aim = examined.aims().last().unwrap();
+        let aim = examined.heads_to_keep().last().unwrap();
         prove(&examined, &source, &around, &RepairOptions::default(), &planned, aim).unwrap()
     }
 

@@ -36,7 +36,7 @@ fn failed(session: &str, line: u64, from: &str, to: &str, is_said: bool, exact: 
     let change = Change { op: "set", line, ..Change::default() };
     let changes = if is_said { vec![change] } else { Vec::new() };
     let planned = Planned { text: &text, changes: &changes, gone: &[], moved: &[] };
-    let aim = ProvedHead { exact, ..examined.aims().last().unwrap() };
+    let aim = ProvedHead { exact, ..examined.heads_to_keep().last().unwrap() };
     proof::prove(&examined, &table, &around, &RepairOptions::default(), &planned, aim).unwrap().failed
 }
 
@@ -117,7 +117,7 @@ fn failed_for_claude(old: &str, new: &str, changes: &[(u64, Option<Check>)]) -> 
         })
         .collect();
     let planned = Planned { text: &text, changes: &changes, gone: &[], moved: &[] };
-    let aim = examined.aims().last().unwrap();
+    let aim = examined.heads_to_keep().last().unwrap();
     proof::prove(&examined, &table, &around, &RepairOptions::default(), &planned, aim).unwrap().failed
 }
 

@@ -71,7 +71,7 @@ pub struct Picks {
 ///
 /// Claude Code continues after the notes (system lines, attachments) that follow a turn, and after
 /// the results of its calls. Copies attached beside these would hide them from the model.
-pub fn behind(session: &Session, ix: Ix) -> Ix {
+pub fn parent_of_copies(session: &Session, ix: Ix) -> Ix {
     if session.format != Format::Claude {
         return ix;
     }

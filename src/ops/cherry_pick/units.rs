@@ -42,7 +42,7 @@ impl Tools {
         // The only entry that has a call with an id; `None` if there are several.
         let mut only: HashMap<Key, Option<Ix>> = HashMap::new();
         let mut line = Vec::new();
-        for ix in session.tree.standing() {
+        for ix in session.tree.entries_in_tree() {
             let flags = session.entries.flags(ix);
             let group = session.entries.group(ix);
             if group.is_some() && session.entries.kind(ix) == Kind::Assistant {
@@ -71,7 +71,7 @@ impl Tools {
             false => usize::from(on_head.contains(&result)),
         };
         let (mut calls, mut results) = (HashMap::new(), HashMap::<(Ix, Key), Ix>::new());
-        let answers = session.tree.standing().filter_map(|ix| Some((ix, ids.get(&ix)?)));
+        let answers = session.tree.entries_in_tree().filter_map(|ix| Some((ix, ids.get(&ix)?)));
         for (ix, key) in answers
             .flat_map(|(ix, ids)| ids.iter().map(move |id| (ix, id)))
             .filter(|(_, (_, is_call))| !is_call)

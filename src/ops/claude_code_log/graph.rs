@@ -1,7 +1,7 @@
 //! The nodes of the documented order, and their links.
 
-use super::record::{NONE, Names, Record, Records, Sort};
-use super::{Node, Told};
+use super::record::{NONE, Record, RecordKind, Records, SharedTexts};
+use super::{Node, OrphanReport};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The nodes and their links.
@@ -12,11 +12,11 @@ pub(crate) struct Graph {
     pub(crate) record: Vec<u32>,
     pub(crate) parent: Vec<u32>,
     pub(crate) copies: Vec<(Node, Vec<String>)>,
-    pub(crate) orphans: Vec<(Node, Told)>,
+    pub(crate) orphans: Vec<(Node, OrphanReport)>,
     pub(crate) cycles: Vec<Node>,
     /// The session of each node.
     pub(crate) session: Vec<u32>,
-    pub(crate) sort: Vec<Sort>,
+    pub(crate) sort: Vec<RecordKind>,
     first: Vec<u32>,
     list: Vec<u32>,
     /// Whether a user or assistant record is below, within the session.
@@ -27,8 +27,8 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// Creates one node for each uuid: of its copies, the first one in the oldest session.
-    pub(crate) fn index(records: &Records, names: &Names) -> Graph {
-        let is_node = |record: &&Record| record.sort != Sort::Queue;
+    pub(crate) fn index(records: &Records, names: &SharedTexts) -> Graph {
+        let is_node = |record: &&Record| record.sort != RecordKind::Queue;
         let mut start: HashMap<u32, &[u8]> = HashMap::new();
         for record in records.list.iter().filter(is_node) {
             let time = records.time(record);
@@ -79,25 +79,25 @@ impl Graph {
         }
     }
 
-    pub(crate) fn promote_orphans(&mut self, records: &Records, known: &HashSet<u32>, names: &Names) {
+    pub(crate) fn promote_orphans(&mut self, records: &Records, known: &HashSet<u32>, names: &SharedTexts) {
         for node in 0..self.parent.len() {
             if self.parent[node] == MISSING {
                 self.parent[node] = NONE;
                 let record = &records.list[self.record[node] as usize];
-                let hook = record.sort == Sort::Attachment
-                    || record.sort == Sort::Passed && names.name(record.ty) == "progress";
-                let told = match hook {
-                    _ if known.contains(&record.parent) => Told::Silent,
-                    true => Told::Debug,
-                    false => Told::Warning,
+                let hook = record.sort == RecordKind::Attachment
+                    || record.sort == RecordKind::Passed && names.name(record.ty) == "progress";
+                let report = match hook {
+                    _ if known.contains(&record.parent) => OrphanReport::Silent,
+                    true => OrphanReport::Debug,
+                    false => OrphanReport::Warning,
                 };
-                self.orphans.push((node as u32, told));
+                self.orphans.push((node as u32, report));
             }
         }
     }
 
     /// Cuts each cycle at the node that the walk from the first node meets twice.
-    pub(crate) fn cut_rings(&mut self) {
+    pub(crate) fn cut_cycles(&mut self) {
         let mut walk = vec![NONE; self.parent.len()];
         for from in 0..self.parent.len() as u32 {
             let mut at = from;
@@ -145,7 +145,7 @@ impl Graph {
             let (node, above) = (node as usize, self.parent[node as usize]);
             if above != NONE && self.session[above as usize] == self.session[node] {
                 let above = above as usize;
-                self.talks[above] |= self.talks[node] || self.sort[node].talks();
+                self.talks[above] |= self.talks[node] || self.sort[node].is_turn();
                 self.height[above] = self.height[above].max(self.height[node] + 1);
             }
         }

@@ -1,7 +1,7 @@
 //! Which transcripts of subagents belong to a session by the documented rules, and where their
 //! records are inserted.
 
-use super::record::{NONE, Names, Record, Records, Sort, call, each_line};
+use super::record::{NONE, Record, RecordKind, Records, SharedTexts, call, each_line};
 use crate::format::Layout;
 use crate::model::{Key, Source};
 use crate::ops::thread::text::{each_block, each_content, first_text, normal, on_object};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
 /// Reads the main files of a layout, each with the subagents that it refers to.
-pub(crate) fn load(layout: &Layout, source: &dyn Source, names: &mut Names) -> io::Result<Records> {
+pub(crate) fn load(layout: &Layout, source: &dyn Source, names: &mut SharedTexts) -> io::Result<Records> {
     let mut loader = Loader { layout, source, names, records: Records::default() };
     let mut all = Vec::new();
     for file in 0..layout.mains {
@@ -24,7 +24,7 @@ pub(crate) fn load(layout: &Layout, source: &dyn Source, names: &mut Names) -> i
 struct Loader<'l> {
     layout: &'l Layout,
     source: &'l dyn Source,
-    names: &'l mut Names,
+    names: &'l mut SharedTexts,
     records: Records,
 }
 
@@ -194,7 +194,7 @@ impl Loader<'_> {
         }
         let mut open = Open::default();
         for (at, record) in list.iter().enumerate() {
-            if record.sort == Sort::User && record.agent == 0 {
+            if record.sort == RecordKind::User && record.agent == 0 {
                 let hit = self.records.tools(record).iter().find_map(|tool| prompts.get(&tool.id));
                 if let Some((prompt, name)) = hit {
                     open.0.entry(prompt.clone()).or_default().push(Spawn { at, name: name.clone() });
@@ -255,7 +255,7 @@ fn splice(records: Vec<Record>, mut parts: HashMap<u32, Vec<Record>>) -> Vec<Rec
     let mut out = Vec::with_capacity(records.len());
     for record in records {
         out.push(record);
-        if record.sort.talks() {
+        if record.sort.is_turn() {
             let agent = if record.spawned != 0 {
                 record.spawned
             } else if record.sidechain {
@@ -272,13 +272,13 @@ fn splice(records: Vec<Record>, mut parts: HashMap<u32, Vec<Record>>) -> Vec<Rec
 }
 
 /// Makes the records of each subagent children of the record that started it, as separate sessions.
-fn anchor_agents(list: &mut [Record], names: &mut Names) {
-    let nodes = || list.iter().filter(|record| record.sort != Sort::Queue);
+fn anchor_agents(list: &mut [Record], names: &mut SharedTexts) {
+    let nodes = || list.iter().filter(|record| record.sort != RecordKind::Queue);
     let member: HashMap<u32, u32> = nodes()
         .filter(|record| record.sidechain && record.agent != 0)
         .map(|record| (record.uuid, record.agent))
         .collect();
-    let (mut spawn, mut trunk, mut cross) = (HashMap::new(), HashMap::new(), HashMap::new());
+    let (mut spawn, mut main, mut cross) = (HashMap::new(), HashMap::new(), HashMap::new());
     for record in nodes() {
         if record.spawned != 0 && record.spawned != record.agent {
             spawn.entry(record.spawned).or_insert(record.uuid);
@@ -287,18 +287,18 @@ fn anchor_agents(list: &mut [Record], names: &mut Names) {
             continue;
         }
         if !record.sidechain {
-            trunk.insert(record.agent, record.uuid);
+            main.insert(record.agent, record.uuid);
         } else if member.get(&record.parent).is_some_and(|above| *above != record.agent) {
             cross.entry(record.agent).or_insert(record.uuid);
         }
     }
     let mut anchors: HashMap<u32, u32> = cross;
-    anchors.extend(trunk);
+    anchors.extend(main);
     anchors.extend(spawn);
     if anchors.is_empty() {
         return;
     }
-    for record in list.iter_mut().filter(|record| record.sort != Sort::Queue) {
+    for record in list.iter_mut().filter(|record| record.sort != RecordKind::Queue) {
         if record.sidechain && record.agent != 0 {
             if record.parent == NONE
                 && let Some(anchor) = anchors.get(&record.agent)

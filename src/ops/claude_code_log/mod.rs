@@ -34,7 +34,7 @@ use crate::format::{Layout, main_of};
 use crate::model::{Key, Source, Span};
 use graph::Graph;
 use load::load;
-use record::{Names, each_line};
+use record::{SharedTexts, each_line};
 use std::collections::HashSet;
 use std::io;
 use walk::Walker;
@@ -89,7 +89,7 @@ pub struct Fork {
 
 /// How a missing parent is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum OrphanReport {
     /// As a warning.
     Warning,
     /// Only when debugging: hooks often lose their parents.
@@ -185,7 +185,7 @@ pub struct Document {
     /// The nodes that occur more than once, with the session of each copy.
     pub copies: Vec<(Node, Vec<String>)>,
     /// The nodes whose parent is missing.
-    pub orphans: Vec<(Node, Told)>,
+    pub orphans: Vec<(Node, OrphanReport)>,
     /// The nodes at which a cycle was cut.
     pub cycles: Vec<Node>,
     /// The sessions, in the order of their first nodes.
@@ -246,12 +246,12 @@ impl Document {
 /// Reads every main file of the layout and the subagents that they refer to. Costs O(n log n) time,
 /// and a few hundred bytes a line.
 pub fn document(layout: &Layout, source: &dyn Source) -> io::Result<Document> {
-    let mut names = Names::new();
+    let mut names = SharedTexts::new();
     let records = load(layout, source, &mut names)?;
     let known = if layout.whole { agents_uuids(layout, source, &mut names)? } else { HashSet::new() };
     let mut graph = Graph::index(&records, &names);
     graph.promote_orphans(&records, &known, &names);
-    graph.cut_rings();
+    graph.cut_cycles();
     graph.measure();
     let mut walker = Walker::new(source, &records, &names, graph);
     walker.sessions()?;
@@ -260,7 +260,7 @@ pub fn document(layout: &Layout, source: &dyn Source) -> io::Result<Document> {
 
 /// Returns the uuids in all transcripts in folders of subagents: if they are missing, this is not
 /// reported.
-fn agents_uuids(layout: &Layout, source: &dyn Source, names: &mut Names) -> io::Result<HashSet<u32>> {
+fn agents_uuids(layout: &Layout, source: &dyn Source, names: &mut SharedTexts) -> io::Result<HashSet<u32>> {
     let mut known = HashSet::new();
     for (at, file) in layout.files.iter().enumerate().skip(layout.mains) {
         if main_of(&file.path).is_none() {

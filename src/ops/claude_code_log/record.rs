@@ -10,7 +10,7 @@ use std::io;
 
 /// The kinds of records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sort {
+pub(crate) enum RecordKind {
     User,
     Assistant,
     System,
@@ -21,31 +21,31 @@ pub(crate) enum Sort {
     Queue,
 }
 
-impl Sort {
-    pub(crate) fn talks(self) -> bool {
-        matches!(self, Sort::User | Sort::Assistant)
+impl RecordKind {
+    pub(crate) fn is_turn(self) -> bool {
+        matches!(self, RecordKind::User | RecordKind::Assistant)
     }
 
     pub(crate) fn structural(self) -> bool {
-        matches!(self, Sort::Passed | Sort::Attachment)
+        matches!(self, RecordKind::Passed | RecordKind::Attachment)
     }
 }
 
 /// Means "none" in the columns of [`Record`].
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// One line that takes part: some seventy bytes, with its texts in [`Names`].
+/// One line that takes part: some seventy bytes, with its texts in [`SharedTexts`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     pub(crate) span: Span,
-    pub(crate) sort: Sort,
+    pub(crate) sort: RecordKind,
     pub(crate) sidechain: bool,
     /// Whether it contains a call of the `Task` or `Agent` tool.
     pub(crate) spawns: bool,
-    /// Its uuid and that of its parent, as numbers from [`Names::uuid`].
+    /// Its uuid and that of its parent, as numbers from [`SharedTexts::uuid`].
     pub(crate) uuid: u32,
     pub(crate) parent: u32,
-    /// Its session, as a number from [`Names::name`]; the next four fields are such numbers, too.
+    /// Its session, as a number from [`SharedTexts::name`]; the next four fields are such numbers, too.
     pub(crate) session: u32,
     /// Its subagent; 0 is the empty word and means none.
     pub(crate) agent: u32,
@@ -68,15 +68,15 @@ pub(crate) struct Tool {
 
 /// Words that records share, and all uuids, as small numbers.
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct SharedTexts {
     words: Vec<Box<str>>,
     by_word: HashMap<Box<str>, u32>,
     by_uuid: HashMap<Key, u32>,
 }
 
-impl Names {
-    pub(crate) fn new() -> Names {
-        let mut names = Names::default();
+impl SharedTexts {
+    pub(crate) fn new() -> SharedTexts {
+        let mut names = SharedTexts::default();
         names.number("");
         names
     }
@@ -129,11 +129,11 @@ impl Records {
     }
 
     /// Reads one line; returns the subagent that it refers to, as a number of `names`.
-    pub(crate) fn line(&mut self, span: Span, line: &[u8], names: &mut Names) -> Option<u32> {
+    pub(crate) fn line(&mut self, span: Span, line: &[u8], names: &mut SharedTexts) -> Option<u32> {
         on_object(line, |object| self.object(span, object, names))
     }
 
-    fn object(&mut self, span: Span, object: &Object<'_>, names: &mut Names) -> Option<u32> {
+    fn object(&mut self, span: Span, object: &Object<'_>, names: &mut SharedTexts) -> Option<u32> {
         let mut agent = object.text("agentId").map_or(0, |id| names.number(&id));
         let mut named = Some(agent).filter(|agent| *agent != 0);
         if object.get("agentId").is_none()
@@ -169,11 +169,11 @@ impl Records {
         named
     }
 
-    fn subtype<'o>(&self, sort: Sort, object: &Object<'o>) -> Cow<'o, str> {
+    fn subtype<'o>(&self, sort: RecordKind, object: &Object<'o>) -> Cow<'o, str> {
         match sort {
-            Sort::System => object.text("subtype").unwrap_or_default(),
-            Sort::Queue => object.text("operation").unwrap_or_default(),
-            Sort::Attachment => object
+            RecordKind::System => object.text("subtype").unwrap_or_default(),
+            RecordKind::Queue => object.text("operation").unwrap_or_default(),
+            RecordKind::Attachment => object
                 .object("attachment")
                 .and_then(|attachment| attachment.text("type").map(|ty| ty.into_owned().into()))
                 .unwrap_or_default(),
@@ -183,7 +183,7 @@ impl Records {
 
     /// Returns the kind of a line, or `None` if it does not take part. Also collects its calls and
     /// results.
-    fn sort(&mut self, object: &Object<'_>) -> Option<(Sort, bool)> {
+    fn sort(&mut self, object: &Object<'_>) -> Option<(RecordKind, bool)> {
         let strings = |keys: &[&str]| keys.iter().all(|key| object.is_text(key));
         let ty = object.text("type");
         match ty.as_deref() {
@@ -197,8 +197,8 @@ impl Records {
                     return None;
                 }
                 match ty {
-                    "system" => Some((Sort::System, false)),
-                    "attachment" => Some((Sort::Attachment, false)),
+                    "system" => Some((RecordKind::System, false)),
+                    "attachment" => Some((RecordKind::Attachment, false)),
                     _ => {
                         let message = object.object("message")?;
                         let content = message.get("content")?;
@@ -214,14 +214,14 @@ impl Records {
                             return None;
                         }
                         let spawns = self.blocks(content, user);
-                        Some((if user { Sort::User } else { Sort::Assistant }, spawns))
+                        Some((if user { RecordKind::User } else { RecordKind::Assistant }, spawns))
                     }
                 }
             }
             Some("queue-operation") => {
                 let operation = object.text("operation");
                 let known = matches!(operation.as_deref(), Some("enqueue" | "dequeue" | "remove" | "popAll"));
-                known.then_some((Sort::Queue, false))
+                known.then_some((RecordKind::Queue, false))
             }
             Some(
                 "summary"
@@ -238,7 +238,7 @@ impl Records {
             _ => {
                 let has = |key| object.text(key).is_some_and(|text| !text.is_empty());
                 let flat = matches!(object.get("isSidechain"), None | Some("true" | "false"));
-                (has("uuid") && has("sessionId") && flat).then_some((Sort::Passed, false))
+                (has("uuid") && has("sessionId") && flat).then_some((RecordKind::Passed, false))
             }
         }
     }

@@ -2,7 +2,7 @@
 //! applies at each fork.
 
 use super::graph::{DEEP, Graph};
-use super::record::{NONE, Names, Record, Records, Sort};
+use super::record::{NONE, Record, RecordKind, Records, SharedTexts};
 use super::{
     Document, DocumentLine, DocumentNode, DocumentSession, Fork, Item, Junction, LineName, Node, RootClass,
     Rung,
@@ -36,7 +36,7 @@ struct Step {
 pub(crate) struct Walker<'w> {
     source: &'w dyn Source,
     records: &'w Records,
-    names: &'w Names,
+    names: &'w SharedTexts,
     graph: Graph,
     /// The line that each node is stamped with.
     line: Vec<u32>,
@@ -51,7 +51,7 @@ impl<'w> Walker<'w> {
     pub(crate) fn new(
         source: &'w dyn Source,
         records: &'w Records,
-        names: &'w Names,
+        names: &'w SharedTexts,
         graph: Graph,
     ) -> Walker<'w> {
         let count = graph.parent.len();
@@ -124,12 +124,12 @@ impl<'w> Walker<'w> {
             above => self.graph.session[above as usize] != session,
         };
         let roots = self.by_time(nodes.iter().copied().filter(is_root).collect());
-        let trunk = self.name(None, self.names.name(session));
+        let main_line = self.name(None, self.names.name(session));
         let mut segments = Vec::new();
         for root in &roots {
             if !self.walked[*root as usize] {
-                let start = self.start(*root, trunk)?;
-                self.walk(*root, start, trunk, &mut segments)?;
+                let start = self.start(*root, main_line)?;
+                self.walk(*root, start, main_line, &mut segments)?;
             }
         }
         let is_covered = |node: &&Node| self.walked[**node as usize] || self.skipped[**node as usize];
@@ -139,9 +139,9 @@ impl<'w> Walker<'w> {
         if fallback {
             let nodes = self.by_time(nodes.clone());
             let (parent, attachment) = (None, None);
-            self.out.lines.push(DocumentLine { name: trunk, nodes, parent, attachment, branch: false });
+            self.out.lines.push(DocumentLine { name: main_line, nodes, parent, attachment, branch: false });
         } else {
-            self.merge(segments, trunk);
+            self.merge(segments, main_line);
         }
         let mut lined = HashSet::new();
         for line in &self.out.lines[from..] {
@@ -165,7 +165,7 @@ impl<'w> Walker<'w> {
     }
 
     /// Joins the segments of each line, by the times of their first nodes.
-    fn merge(&mut self, segments: Vec<Segment>, trunk: u32) {
+    fn merge(&mut self, segments: Vec<Segment>, main_line: u32) {
         let mut place: HashMap<u32, usize> = HashMap::new();
         let mut lines: Vec<Vec<Segment>> = Vec::new();
         for segment in segments {
@@ -184,7 +184,7 @@ impl<'w> Walker<'w> {
                 nodes,
                 parent,
                 attachment: None,
-                branch: name != trunk,
+                branch: name != main_line,
             });
         }
     }
@@ -198,12 +198,12 @@ impl<'w> Walker<'w> {
                 let (ty, subtype) = (self.names.name(record.ty), self.names.name(record.subtype));
                 let alone = self.graph.parent[*root as usize] == NONE;
                 match record.sort {
-                    Sort::System if matches!(subtype, "compact_boundary" | "local_command") => {
+                    RecordKind::System if matches!(subtype, "compact_boundary" | "local_command") => {
                         RootClass::Sort(format!("system/{subtype}"))
                     }
-                    Sort::Passed if ty == "progress" => RootClass::Sort(ty.into()),
-                    Sort::Attachment if subtype.is_empty() => RootClass::Sort(ty.into()),
-                    Sort::Attachment => RootClass::Sort(format!("attachment/{subtype}")),
+                    RecordKind::Passed if ty == "progress" => RootClass::Sort(ty.into()),
+                    RecordKind::Attachment if subtype.is_empty() => RootClass::Sort(ty.into()),
+                    RecordKind::Attachment => RootClass::Sort(format!("attachment/{subtype}")),
                     _ if record.sidechain && alone => RootClass::SidechainOrphan,
                     _ if !alone => RootClass::CrossSession,
                     _ if !record.sidechain && !started => {
@@ -218,10 +218,10 @@ impl<'w> Walker<'w> {
 
     /// Returns the line on which a root begins: for a compaction that continues a branch, that
     /// branch.
-    fn start(&self, root: Node, trunk: u32) -> io::Result<u32> {
+    fn start(&self, root: Node, main_line: u32) -> io::Result<u32> {
         let record = self.record(root);
-        if record.sort != Sort::System || self.names.name(record.subtype) != "compact_boundary" {
-            return Ok(trunk);
+        if record.sort != RecordKind::System || self.names.name(record.subtype) != "compact_boundary" {
+            return Ok(main_line);
         }
         let session = self.graph.session[root as usize];
         let line = self.source.bytes(record.span)?;
@@ -232,16 +232,22 @@ impl<'w> Walker<'w> {
                 return Ok(self.line[node as usize]);
             }
         }
-        Ok(trunk)
+        Ok(main_line)
     }
 
-    fn walk(&mut self, root: Node, start: u32, trunk: u32, segments: &mut Vec<Segment>) -> io::Result<()> {
+    fn walk(
+        &mut self,
+        root: Node,
+        start: u32,
+        main_line: u32,
+        segments: &mut Vec<Segment>,
+    ) -> io::Result<()> {
         let mut todo = VecDeque::from([(root, start, None)]);
         while let Some((head, name, above)) = todo.pop_front() {
             let mut chain = Vec::new();
             let mut next = Some(head);
             while let Some(at) = next {
-                self.push(at, name, trunk, &mut chain);
+                self.push(at, name, main_line, &mut chain);
                 let kids: Vec<Node> = self.graph.kids(at).collect();
                 if kids.len() < 2 {
                     next = kids.first().copied();
@@ -251,7 +257,7 @@ impl<'w> Walker<'w> {
                 let step = self.step(at, &kids);
                 for kid in &step.stitched {
                     self.skip(*kid, step.rung);
-                    self.push(*kid, name, trunk, &mut chain);
+                    self.push(*kid, name, main_line, &mut chain);
                 }
                 for kid in &step.dropped {
                     self.skip(*kid, step.rung);
@@ -269,15 +275,15 @@ impl<'w> Walker<'w> {
                 next = step.next;
                 self.out.forks.push(Fork { at, children: kids, rung: step.rung });
             }
-            segments.push(Segment { name, nodes: chain, above: above.filter(|_| name != trunk) });
+            segments.push(Segment { name, nodes: chain, above: above.filter(|_| name != main_line) });
         }
         Ok(())
     }
 
-    fn push(&mut self, node: Node, name: u32, trunk: u32, chain: &mut Vec<Node>) {
+    fn push(&mut self, node: Node, name: u32, main_line: u32, chain: &mut Vec<Node>) {
         chain.push(node);
         self.walked[node as usize] = true;
-        if name != trunk {
+        if name != main_line {
             self.line[node as usize] = name;
         }
     }
@@ -319,7 +325,7 @@ impl<'w> Walker<'w> {
         {
             return Step { stitched: others, next: Some(live), ..plain(Rung::LivePassage) };
         }
-        if self.goes_on(at, kids) {
+        if self.continues_reply(at, kids) {
             return Step { queued: kids.to_vec(), ..plain(Rung::Continuation) };
         }
         if kids.iter().all(|kid| self.time(*kid) == self.time(kids[0])) {
@@ -334,7 +340,7 @@ impl<'w> Walker<'w> {
         let of = |sort| -> Vec<Node> {
             kids.iter().copied().filter(|kid| graph.sort[*kid as usize] == sort).collect()
         };
-        let (users, replies) = (of(Sort::User), of(Sort::Assistant));
+        let (users, replies) = (of(RecordKind::User), of(RecordKind::Assistant));
         if users.is_empty() || replies.is_empty() {
             return None;
         }
@@ -370,8 +376,8 @@ impl<'w> Walker<'w> {
                 continue;
             }
             let record = self.record(node);
-            if record.sort == Sort::User && record.agent != 0
-                || record.sort == Sort::Assistant && record.spawns
+            if record.sort == RecordKind::User && record.agent != 0
+                || record.sort == RecordKind::Assistant && record.spawns
             {
                 into.push(node);
             }
@@ -381,19 +387,19 @@ impl<'w> Walker<'w> {
 
     /// Returns whether the children are replies and results of this record's calls, with at least
     /// one of each.
-    fn goes_on(&self, at: Node, kids: &[Node]) -> bool {
+    fn continues_reply(&self, at: Node, kids: &[Node]) -> bool {
         let record = self.record(at);
         let calls: HashSet<Key> =
             self.records.tools(record).iter().filter(|tool| tool.call).map(|tool| tool.id).collect();
-        if record.sort != Sort::Assistant || calls.is_empty() {
+        if record.sort != RecordKind::Assistant || calls.is_empty() {
             return false;
         }
         let (mut replies, mut results) = (false, false);
         for kid in kids {
             let kid = self.record(*kid);
             match kid.sort {
-                Sort::Assistant => replies = true,
-                Sort::User => {
+                RecordKind::Assistant => replies = true,
+                RecordKind::User => {
                     let tools = self.records.tools(kid);
                     if tools.is_empty() || tools.iter().any(|tool| !calls.contains(&tool.id)) {
                         return false;
@@ -408,7 +414,7 @@ impl<'w> Walker<'w> {
 
     /// Builds the tree of lines, and the order.
     pub(crate) fn finish(mut self) -> Document {
-        self.hang_lines();
+        self.attach_lines();
         let order = self.traverse();
         self.place_queue(&order);
         let mut copies = vec![1u32; self.graph.parent.len()];
@@ -433,7 +439,7 @@ impl<'w> Walker<'w> {
         }
     }
 
-    fn hang_lines(&mut self) {
+    fn attach_lines(&mut self) {
         let mut junctions: Vec<Junction> = Vec::new();
         let mut place: HashMap<Node, usize> = HashMap::new();
         for at in 0..self.out.lines.len() {
@@ -499,7 +505,7 @@ impl<'w> Walker<'w> {
     /// Inserts each line about the queue after the last node of its session that is not later.
     fn place_queue(&mut self, order: &[Node]) {
         let queue: Vec<&Record> =
-            self.records.list.iter().filter(|record| record.sort == Sort::Queue).collect();
+            self.records.list.iter().filter(|record| record.sort == RecordKind::Queue).collect();
         self.out.queue = queue.iter().map(|record| record.span).collect();
         let mut places: HashMap<u32, Vec<(&[u8], u32)>> = HashMap::new();
         let mut first: HashMap<u32, u32> = HashMap::new();

@@ -199,7 +199,7 @@ fn steps(a: &[Item], b: &[Item], pairs: Vec<(usize, usize)>) -> Vec<Step> {
 mod tests {
     use super::*;
     use crate::model::{Ix, Kind};
-    use crate::ops::diff::Sort;
+    use crate::ops::diff::ItemKind;
 
     /// Parses `u1 a2 t3`: a prompt, a reply and a result with the contents 1, 2 and 3; `u1@x` has
     /// the id `x`.
@@ -212,7 +212,7 @@ mod tests {
                 _ => Kind::Tool,
             };
             let key = if id.is_empty() { Key::NONE } else { Key::hash(id.as_bytes()) };
-            Item { ix: Ix(at as u32), key, says: word[1..].parse().unwrap(), sort: Sort(kind) }
+            Item { ix: Ix(at as u32), key, says: word[1..].parse().unwrap(), sort: ItemKind(kind) }
         };
         text.split_whitespace().enumerate().map(item).collect()
     }
@@ -283,14 +283,14 @@ mod tests {
         let side = |shift: u64| -> Vec<Item> {
             let item = |at: u64| {
                 let kind = [Kind::User, Kind::Assistant, Kind::Tool, Kind::Assistant][at as usize % 4];
-                Item { ix: Ix(at as u32), key: Key::NONE, says: at * 2 + shift, sort: Sort(kind) }
+                Item { ix: Ix(at as u32), key: Key::NONE, says: at * 2 + shift, sort: ItemKind(kind) }
             };
             (0..100_000).map(item).collect()
         };
         let began = Instant::now();
         assert_eq!(align(&side(0), &side(1)).len(), 100_000);
         let tools = |shift: u64| -> Vec<Item> {
-            side(shift).into_iter().map(|item| Item { sort: Sort(Kind::Tool), ..item }).collect()
+            side(shift).into_iter().map(|item| Item { sort: ItemKind(Kind::Tool), ..item }).collect()
         };
         assert_eq!(align(&tools(0), &tools(1)[..50_000]).len(), 100_000);
         assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());

@@ -30,14 +30,14 @@ pub struct Item {
     /// A hash of its content.
     pub says: u64,
     /// Its kind: only items of the same kind are aligned.
-    pub sort: Sort,
+    pub sort: ItemKind,
 }
 
 /// The kind of an [`Item`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Sort(pub Kind);
+pub struct ItemKind(pub Kind);
 
-impl Sort {
+impl ItemKind {
     /// Returns whether a turn begins with it.
     fn begins_turn(self) -> bool {
         self.0 == Kind::User
@@ -64,7 +64,12 @@ pub fn items(side: Snapshot<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>
         }
         let kind = session.entries.kind(*ix);
         kind.hash(&mut hasher);
-        out.push(Item { ix: *ix, key: session.entries.key(*ix), says: hasher.finish(), sort: Sort(kind) });
+        out.push(Item {
+            ix: *ix,
+            key: session.entries.key(*ix),
+            says: hasher.finish(),
+            sort: ItemKind(kind),
+        });
     }
     Ok(out)
 }
@@ -102,7 +107,7 @@ pub fn sent_items(side: Snapshot<'_>, context: &Context) -> io::Result<Vec<Item>
             _ => Kind::Other,
         };
         let key = message.entry.map_or(Key::NONE, |ix| side.session.entries.key(ix));
-        out.push(Item { ix: Ix(place as u32), key, says: hasher.finish(), sort: Sort(kind) });
+        out.push(Item { ix: Ix(place as u32), key, says: hasher.finish(), sort: ItemKind(kind) });
     }
     Ok(out)
 }

@@ -57,9 +57,9 @@ pub(super) fn plan(
                 instead: None,
             });
         };
-        let trunk = graph.sent_trunk(from);
-        let beside = trunk.iter().filter(|step| matches!(step.way, Way::Part | Way::Answer)).count();
-        (trunk.into_iter().map(|step| step.entry).collect::<Vec<Ix>>(), beside, Some(turn))
+        let main_path = graph.sent_path(from);
+        let beside = main_path.iter().filter(|step| matches!(step.way, Way::Part | Way::Answer)).count();
+        (main_path.into_iter().map(|step| step.entry).collect::<Vec<Ix>>(), beside, Some(turn))
     };
     let taken: HashSet<Ix> = entries.iter().copied().collect();
     // Claude Code does not open a session that ends in a sidechain: the messages of a subagent

@@ -97,7 +97,7 @@ pub fn plan(
     // Chimera's header is an entry, and comes before all others.
     let mut in_order: Vec<Ix> = copy.taken.difference(&taken).copied().collect();
     in_order.extend(&entries);
-    copy.climb = climb(session, &in_order, &copy.taken);
+    copy.climb = steps_to_copied(session, &in_order, &copy.taken);
     for ix in &entries {
         copy.entry(*ix)?;
     }
@@ -238,7 +238,7 @@ struct Steps {
 }
 
 /// Computes the steps up from each copied entry. Each of `entries` must come after its ancestors.
-fn climb(session: &Session, entries: &[Ix], taken: &HashSet<Ix>) -> HashMap<Ix, Steps> {
+fn steps_to_copied(session: &Session, entries: &[Ix], taken: &HashSet<Ix>) -> HashMap<Ix, Steps> {
     let mut out: HashMap<Ix, Steps> = HashMap::with_capacity(entries.len());
     // For entries that are not copied, the nearest copied ancestor; so that no part of a path is
     // walked twice.
@@ -354,7 +354,7 @@ impl<'a> Copy<'a> {
             self.keep(span);
             return Ok(());
         };
-        let parent = match self.above(ix) {
+        let parent = match self.copied_ancestor(ix) {
             Some(above) => self.name(above)?,
             None => self.header.clone().unwrap_or_else(|| b"null".to_vec()),
         };
@@ -374,7 +374,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Returns the nearest copied ancestor of an entry.
-    fn above(&self, ix: Ix) -> Option<Ix> {
+    fn copied_ancestor(&self, ix: Ix) -> Option<Ix> {
         self.climb.get(&ix).and_then(|steps| steps.up)
     }
 

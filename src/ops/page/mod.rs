@@ -227,7 +227,7 @@ pub fn write(
         let parent = session.tree.ancestors(*ix).skip(1).find_map(numbered);
         let time = session.entries.time(*ix);
         let modes = filter::Mode::ALL.iter().enumerate().filter(|(_, (_, mode))| mode.shows(session, *ix));
-        let talk = if filter::talk(session, *ix) { TALK } else { 0 };
+        let talk = if filter::any_conversation(session, *ix) { TALK } else { 0 };
         let failed = if content.failed() { FAILED } else { 0 };
         columns.add(
             &redact.text(&ids::name(session, source, *ix)?),

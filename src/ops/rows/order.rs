@@ -29,7 +29,7 @@ impl Order {
         let on_path = path.iter().filter(|on_path| **on_path).count();
         let (mut roots, mut only) = (Vec::new(), vec![NONE; count]);
         let mut several: HashMap<Ix, Vec<Ix>> = HashMap::new();
-        for ix in tree.standing() {
+        for ix in tree.entries_in_tree() {
             match tree.parent(ix) {
                 None => roots.push(ix),
                 Some(parent) if only[parent.index()] == NONE => only[parent.index()] = ix.0,

@@ -355,8 +355,9 @@ impl<'a> Slim<'a> {
             }
         }
         let named: HashSet<Key> = self.named_entries();
-        for ix in
-            only_thinking.into_iter().filter(|ix| self.options.budget.is_none() && session.tree.stands(*ix))
+        for ix in only_thinking
+            .into_iter()
+            .filter(|ix| self.options.budget.is_none() && session.tree.is_in_tree(*ix))
         {
             let is_part = says.contains(&session.entries.group(ix)) && !session.tree.is_leaf(ix);
             match self.last_turn.contains(&ix) {
@@ -397,7 +398,7 @@ impl<'a> Slim<'a> {
             amount.bytes += span.len + 1;
             amount.tokens += if self.sent.contains(ix) { span.len / 4 } else { 0 };
         }
-        for ix in session.tree.standing().filter(|ix| !removed.contains(ix)) {
+        for ix in session.tree.entries_in_tree().filter(|ix| !removed.contains(ix)) {
             let Some(parent) = session.tree.parent(ix).filter(|parent| removed.contains(parent)) else {
                 continue;
             };

@@ -90,7 +90,7 @@ impl Facts {
             ahead: Vec::new(),
             window: Span { file: 0, offset: 0, len: 0 },
         };
-        let standing: Vec<Ix> = session.tree.standing().collect();
+        let standing: Vec<Ix> = session.tree.entries_in_tree().collect();
         for entry in standing {
             reading.entry(entry)?;
         }

@@ -49,7 +49,7 @@ pub fn grouped_by<K: Ord>(
     };
     let is_fresh = |ix: Ix| fresh.entries[ix.index()];
     let name = |place: u32| facts.names[place as usize].as_str();
-    for ix in session.tree.standing().filter(|ix| is_fresh(*ix)) {
+    for ix in session.tree.entries_in_tree().filter(|ix| is_fresh(*ix)) {
         add(Item::Entry(ix), &mut |sum| sum.entry(session, 0, ix));
     }
     for call in facts.calls.iter().filter(|call| is_fresh(call.entry)) {

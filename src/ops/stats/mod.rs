@@ -262,13 +262,17 @@ impl Total {
         };
         // Without ids, two entries of one session may well be equal: only those of other sessions
         // count as seen.
-        for ix in session.tree.standing().filter(|ix| in_time(*ix)) {
+        for ix in session.tree.entries_in_tree().filter(|ix| in_time(*ix)) {
             let is_new = !self.entries.contains(&facts.twins[ix.index()]);
             fresh.entries[ix.index()] = is_new;
             self.copies += u64::from(!is_new);
         }
         self.entries.extend(
-            session.tree.standing().filter(|ix| fresh.entries[ix.index()]).map(|ix| facts.twins[ix.index()]),
+            session
+                .tree
+                .entries_in_tree()
+                .filter(|ix| fresh.entries[ix.index()])
+                .map(|ix| facts.twins[ix.index()]),
         );
         let new = facts.spent.iter().zip(&fresh.spent).filter(|(_, is_new)| **is_new);
         self.spent.extend(new.map(|(spent, _)| spent.twin));
@@ -313,7 +317,7 @@ fn count(
 ) {
     const NONE: u32 = u32::MAX;
     let mut place = vec![NONE; session.entries.len()];
-    for ix in session.tree.standing() {
+    for ix in session.tree.entries_in_tree() {
         if let Some(at) = entry(ix) {
             place[ix.index()] = at as u32;
             sums[at].entry(session, number, ix);

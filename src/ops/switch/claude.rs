@@ -7,7 +7,7 @@
 //! is written.
 
 use super::{Lines, Switch, SwitchOptions, To};
-use crate::format::claude::compactions::{above, as_it_was, distinct_boundaries};
+use crate::format::claude::compactions::{as_it_was, compaction_above, distinct_boundaries};
 use crate::format::claude::graph::{ClaudeGraph, Way};
 use crate::format::claude::head::Rule;
 use crate::format::claude::{Boundary, KeptLists, Markup, typed_in, write};
@@ -70,7 +70,7 @@ pub(super) fn plan(
             let head = session.head;
             switch.moves = ![head.entry, head.exact].contains(&Some(turn));
             if switch.moves {
-                let landed = to_turn(whole, turn, &mut lines)?;
+                let landed = move_to_turn(whole, turn, &mut lines)?;
                 switch.to = Some(landed);
                 switch.part = (landed != turn).then_some(turn);
                 // The end of the group of lines that the wanted one is a part of may be where one is.
@@ -143,7 +143,7 @@ fn to_start(session: &Session, lines: &mut Lines<'_>) -> Result<(), Error> {
 }
 
 /// Adds the lines that move Claude Code to `turn`; returns the turn that it then continues from.
-fn to_turn(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Error> {
+fn move_to_turn(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Error> {
     let Snapshot { session, source } = whole;
     let size = session.files.first().map_or(0, |file| file.bytes);
     let mut graph = ClaudeGraph::new(session);
@@ -171,14 +171,14 @@ fn to_turn(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, E
     // Small enough for a trial: use the first way that leads there, and shows the messages that
     // belong there.
     let old = source.bytes(Span { file: 0, offset: 0, len: size })?;
-    let compaction = above(session, source, turn)?;
+    let compaction = compaction_above(session, source, turn)?;
     let kept = match graph.is_kept(turn) {
         // It is both in its old place and after the summary; Claude Code uses the latter.
         true => Some(true),
         false => keeps(whole, turn, compaction)?,
     };
     drop(graph);
-    let ways = ways(whole, compaction)?;
+    let ways = ways_to_compaction(whole, compaction)?;
     // Lists that name a message missing from the file have no effect: then any way that leads there
     // is good.
     for kept in [kept, None] {
@@ -188,7 +188,7 @@ fn to_turn(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, E
                 lines.push_made(line.clone(), "", why);
             }
             pin(whole, turn, lines)?;
-            if let Some(landed) = try_it(session, &old, lines.bytes(), turn, kept) {
+            if let Some(landed) = turn_after(session, &old, lines.bytes(), turn, kept) {
                 return Ok(landed);
             }
         }
@@ -234,7 +234,7 @@ type WayThere = Vec<(Vec<u8>, &'static str)>;
 ///
 /// Empty if Claude Code was observed to follow none: between two compactions that kept messages,
 /// because it respects the lists of one only if no other has any.
-fn ways(whole: Snapshot<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error> {
+fn ways_to_compaction(whole: Snapshot<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error> {
     let session = whole.session;
     let with_end = |mut line: Vec<u8>| {
         line.push(b'\n');
@@ -274,13 +274,13 @@ fn ways(whole: Snapshot<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Er
 /// Reads the session as it would be. Returns the turn that Claude Code would continue from, if that
 /// is the wanted one, or the end of its group of lines, and the model sees kept messages if it
 /// should.
-fn try_it(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<bool>) -> Option<Ix> {
+fn turn_after(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<bool>) -> Option<Ix> {
     let newline: &[u8] = if old.ends_with(b"\n") || old.is_empty() { b"" } else { b"\n" };
     let trial = Session::read(&[old, newline, new].concat())?;
     let mut graph = ClaudeGraph::new(&trial);
     let leaf = graph.leaf();
     let landed = leaf.turn?;
-    let steps = graph.trunk(leaf.from?);
+    let steps = graph.main_path(leaf.from?);
     let wanted = session.entries.key(turn);
     let is_wanted = |ix: Ix| trial.entries.key(ix) == wanted;
     let there = is_wanted(landed) || steps.iter().rev().take(64).any(|step| is_wanted(step.entry));

@@ -100,7 +100,7 @@ pub fn plan(
         plan: Plan { verb: "switch".into(), ..Plan::default() },
         from: session.head.entry,
         to,
-        moves: !stands_at(whole, to)?,
+        moves: !is_head_at(whole, to)?,
         prompt,
         part: None,
         summarized: false,
@@ -142,7 +142,7 @@ fn nothing_to_label() -> Error {
 ///
 /// Labels after `to` are looked through, as markers are: they say nothing to the model. Other bookkeeping after HEAD is looked
 /// through only if the model is sent the same without it: an edit of the context, for example, is not.
-fn stands_at(whole: Snapshot<'_>, to: Option<Ix>) -> Result<bool, Error> {
+fn is_head_at(whole: Snapshot<'_>, to: Option<Ix>) -> Result<bool, Error> {
     let session = whole.session;
     if to.is_some() && session.head.entry == to {
         return sends_the_same(whole, session.head.exact, to);
@@ -192,7 +192,7 @@ pub(super) fn can_be_followed(whole: Snapshot<'_>, to: Ix) -> Result<(), Error> 
     has_id(whole, to)?;
     let name = || whole.name(to);
     let top = session.tree.ancestors(to).last().unwrap_or(to);
-    if matches!(session.tree.link(top), Parent::Ring(_)) {
+    if matches!(session.tree.link(top), Parent::Cycle(_)) {
         return Err(Error::NoPlace {
             what: format!("the parent links above {} form a cycle; the agent would loop forever", name()?),
             instead: Some("repair it with `bough fsck --repair`".into()),
@@ -243,9 +243,9 @@ impl<'a> Lines<'a> {
         self.leaf = to.map(<[u8]>::to_vec);
         let format = self.session.format;
         // pi names the leaf that was left, the other formats the new entry.
-        let told = if format == Format::Pi { from } else { to };
+        let named = if format == Format::Pi { from } else { to };
         self.add("tells the model about the branch that was left", |new| {
-            format.dialect().summary(new, told, text)
+            format.dialect().summary(new, named, text)
         })
     }
 

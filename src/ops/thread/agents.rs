@@ -245,9 +245,9 @@ impl<'f> Finder<'f> {
         for (at, agent) in agents.iter().enumerate() {
             let Some(owner) = agent.owner.filter(|_| agent.anchored == Anchored::Nowhere) else { continue };
             let Some(first) = entries.of_file(agent.file).next() else { continue };
-            let told = first_text(&self.look.line(Ix(first), line_text)?);
-            if !told.is_empty() {
-                open.entry((owner, told)).or_default().push(at);
+            let prompt_text = first_text(&self.look.line(Ix(first), line_text)?);
+            if !prompt_text.is_empty() {
+                open.entry((owner, prompt_text)).or_default().push(at);
             }
         }
         let waiting: HashSet<u16> = open.keys().map(|(owner, _)| *owner).collect();

@@ -411,7 +411,7 @@ impl<'r> Reader<'r> {
         let mut todo = VecDeque::new();
         let mut stack = Vec::new();
         self.take(step, strand, &mut stack);
-        self.go(strand, stack, &mut todo)?;
+        self.fill_strand(strand, stack, &mut todo)?;
         self.rest(file, todo)
     }
 
@@ -419,7 +419,7 @@ impl<'r> Reader<'r> {
     fn walk(&mut self, file: u16, kind: StrandKind, heads: Vec<u32>) -> io::Result<u32> {
         let strand = self.strand(kind, file, None);
         let mut todo = VecDeque::new();
-        self.go(strand, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
+        self.fill_strand(strand, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
         self.rest(file, todo)?;
         Ok(strand)
     }
@@ -428,14 +428,14 @@ impl<'r> Reader<'r> {
     fn rest(&mut self, file: u16, mut todo: VecDeque<(u32, Ix, Vec<u32>)>) -> io::Result<()> {
         while let Some((above, at, heads)) = todo.pop_front() {
             let strand = self.strand(StrandKind::Branch, file, Some((above, at)));
-            self.go(strand, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
+            self.fill_strand(strand, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
         }
         Ok(())
     }
 
     /// Adds entries to a strand until it ends. `stack` contains the pending tasks, the next one
     /// last.
-    fn go(
+    fn fill_strand(
         &mut self,
         strand: u32,
         mut stack: Vec<Task>,

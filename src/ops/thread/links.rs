@@ -55,7 +55,7 @@ impl Links {
                 .map(|ix| match session.tree.link(ix) {
                     Parent::Entry(parent) => parent.0,
                     Parent::Root => NONE,
-                    Parent::Missing | Parent::Ring(_) => {
+                    Parent::Missing | Parent::Cycle(_) => {
                         lost.push(ix.0);
                         NONE
                     }
@@ -64,7 +64,7 @@ impl Links {
             let shadowed = &links.shadowed;
             lost.retain(|ix| shadowed.binary_search(ix).is_err());
         }
-        links.hang_roots(look, &lost, agent)?;
+        links.attach_roots(look, &lost, agent)?;
         Ok(links)
     }
 
@@ -151,7 +151,7 @@ impl Links {
 
     /// Finds a parent for entries without one: compactions continue where they say, and the entry
     /// before in the file replaces a lost parent, and the parent of any entry except a prompt.
-    fn hang_roots(
+    fn attach_roots(
         &mut self,
         look: &Look<'_>,
         lost: &[u32],
@@ -290,13 +290,13 @@ fn started_by(
     ix: u32,
     calls: &mut VecDeque<(u32, Option<Vec<String>>)>,
 ) -> io::Result<Option<u32>> {
-    let told = normal(&look.line(Ix(ix), line_text)?);
+    let prompt_text = normal(&look.line(Ix(ix), line_text)?);
     for (call, prompts) in calls.iter_mut() {
         if prompts.is_none() {
             *prompts = Some(look.spawns(Ix(*call))?.iter().map(|prompt| normal(prompt)).collect());
         }
         let prompts = prompts.as_mut().expect("they were looked up just now");
-        if let Some(at) = prompts.iter().position(|prompt| *prompt == told) {
+        if let Some(at) = prompts.iter().position(|prompt| *prompt == prompt_text) {
             prompts.swap_remove(at);
             return Ok(Some(*call));
         }

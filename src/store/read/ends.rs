@@ -17,7 +17,7 @@ const END: usize = 16 * 1024;
 /// This is enough for the header, the current name and the first prompt. If the file is longer, the
 /// session is marked as partial, and counts in it are meaningless. Fails like
 /// [`crate::store::open()`].
-pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
+pub fn open_ends(path: &Path, options: Options) -> Result<Opened, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let (file, len, stamp) = match Source::open(path)? {
         Source::Bytes(bytes) => return in_memory(path, options, bytes),
@@ -29,13 +29,13 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     if !has_line(&head) {
         head = read_head(&file).map_err(io)?;
     }
-    let told = detect_format(path, &file, &head, options)?;
-    let mut builder = Builder::new(told.format);
-    builder.program(told.program);
+    let chosen = detect_format(path, &file, &head, options)?;
+    let mut builder = Builder::new(chosen.format);
+    builder.program(chosen.program);
     builder.begin_file();
     let mut reader = Reader::with_blocks(head.len().max(END) + 1);
     let whole = len <= head.len() as u64;
-    reader.python(told.format.is_python());
+    reader.python(chosen.format.is_python());
     reader.feed(&head, |line| builder.line(line));
     if !whole {
         builder.partial();

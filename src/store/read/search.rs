@@ -23,7 +23,7 @@ pub type LineSink<'t> = dyn FnMut(Format, u64, &[u8]) -> ControlFlow<()> + 't;
 ///
 /// The other lines are not kept in memory, however long they are. Ends when `each` breaks. Fails
 /// like [`crate::store::open()`].
-pub fn sift(
+pub fn search_lines(
     path: &Path,
     options: Options,
     prefilter: Option<&Prefilter>,
@@ -252,7 +252,7 @@ mod tests {
         let prefilter = Prefilter::new(&[needle.chars().map(|c| vec![c]).collect()]).unwrap();
         let options = Options { format: Some(Format::Pi), ..Options::default() };
         let mut out = Vec::new();
-        sift(file.path(), options, Some(&prefilter), &mut |_, offset, line| {
+        search_lines(file.path(), options, Some(&prefilter), &mut |_, offset, line| {
             assert_eq!(&text[offset as usize..offset as usize + line.len()], line);
             out.push(line.to_vec());
             if out.len() == wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -307,7 +307,7 @@ mod tests {
         write!(file, "{{}}\n\n{long}\r\nlast").unwrap();
         let mut out = Vec::new();
         let options = Options { format: Some(Format::Pi), ..Options::default() };
-        sift(file.path(), options, None, &mut |_, _, line| {
+        search_lines(file.path(), options, None, &mut |_, _, line| {
             out.push(line.len());
             ControlFlow::Continue(())
         })

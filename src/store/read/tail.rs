@@ -1,6 +1,8 @@
 //! Reading only as much of the end of a session file as is needed.
 
-use super::whole::{Opened, Options, Told, detect_format, is_read_once, open, read_at, read_head, read_on};
+use super::whole::{
+    ChosenFormat, Opened, Options, detect_format, is_read_once, open, read_at, read_head, read_on,
+};
 use crate::format::{Builder, Format, Program, Session};
 use crate::json::{Field, Line, Reader};
 use crate::model::{FaultKind, Key};
@@ -108,7 +110,7 @@ fn try_part(
     }
     let stamp = Stamp::take(&file).map_err(io)?;
     let head = read_head(&file).map_err(io)?;
-    let Told { format, program } = detect_format(path, &file, &head, options)?;
+    let ChosenFormat { format, program } = detect_format(path, &file, &head, options)?;
     if !matches!(format, Format::PiV2 | Format::Pi | Format::Omp | Format::Prime | Format::Chimera) {
         return Ok(None);
     }
@@ -249,7 +251,7 @@ fn is_exact(session: &Session) -> bool {
     };
     session.head.leaf.is_some()
         && session.pointers.is_empty()
-        && session.tree.rings().len() == 0
+        && session.tree.cycle_cuts().len() == 0
         && session.faults.iter().all(|fault| harmless(fault.kind))
 }
 

@@ -63,7 +63,7 @@ fn load(path: &Path, options: Options) -> Result<(Result<Session, Error>, Files,
         Source::Bytes(bytes) => {
             let len = bytes.len() as u64;
             let format = chosen_format(path, detect(&bytes, Some(path)), options);
-            let session = format.map(|told| read_memory(told, options, &bytes));
+            let session = format.map(|chosen| read_memory(chosen, options, &bytes));
             files.add(path.to_owned(), Content::Memory(bytes), None);
             (session, len)
         }
@@ -142,7 +142,7 @@ impl Source {
 
 /// How a file is interpreted.
 #[derive(Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct ChosenFormat {
     pub(crate) format: Format,
     /// The program whose format is derived from another: nothing is written to its sessions,
     /// however they are interpreted.
@@ -150,7 +150,12 @@ pub(crate) struct Told {
 }
 
 /// Detects the format of a file. `head` contains its first bytes.
-pub(crate) fn detect_format(path: &Path, file: &File, head: &[u8], options: Options) -> Result<Told, Error> {
+pub(crate) fn detect_format(
+    path: &Path,
+    file: &File,
+    head: &[u8],
+    options: Options,
+) -> Result<ChosenFormat, Error> {
     let detected =
         detect_in(path, file, head).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     chosen_format(path, detected, options)
@@ -174,7 +179,11 @@ pub(crate) fn detect_in(path: &Path, file: &File, head: &[u8]) -> io::Result<Det
 }
 
 /// Returns the format that the user chose, or else the detected one.
-pub(crate) fn chosen_format(path: &Path, detected: Detected, options: Options) -> Result<Told, Error> {
+pub(crate) fn chosen_format(
+    path: &Path,
+    detected: Detected,
+    options: Options,
+) -> Result<ChosenFormat, Error> {
     let program = match detected {
         Detected::Foreign(program) => Some(program),
         Detected::Format(format) => format.program(),
@@ -182,7 +191,7 @@ pub(crate) fn chosen_format(path: &Path, detected: Detected, options: Options) -
     };
     match (options.format, detected) {
         (_, Detected::Empty) => Err(Error::Empty { path: path.to_owned() }),
-        (Some(format), _) | (None, Detected::Format(format)) => Ok(Told { format, program }),
+        (Some(format), _) | (None, Detected::Format(format)) => Ok(ChosenFormat { format, program }),
         (None, Detected::Foreign(program)) => {
             Err(Error::UnknownFormat { path: path.to_owned(), program: Some(program) })
         }
@@ -231,10 +240,10 @@ fn read_with(
     let room = space.len();
     let count = read_at(file, space, 0).map_err(io)?;
     let start = &space[..count];
-    let told = detect_format(path, file, start, options)?;
-    let mut builder = begin(told, options);
+    let chosen = detect_format(path, file, start, options)?;
+    let mut builder = begin(chosen, options);
     builder.expect(len, &start[..count.min(HEAD)]);
-    reader.python(told.format.is_python());
+    reader.python(chosen.format.is_python());
     reader.advance(count, |line| builder.line(line));
     // A file may have grown since its length was determined: this was everything only if there was
     // room for more.
@@ -250,9 +259,9 @@ fn read_with(
 fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Session, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let head = read_head(file).map_err(io)?;
-    let told = detect_format(path, file, &head, options)?;
+    let chosen = detect_format(path, file, &head, options)?;
     let builder = || {
-        let mut builder = begin(told, options);
+        let mut builder = begin(chosen, options);
         builder.expect(len, &head);
         builder
     };
@@ -292,17 +301,17 @@ pub(crate) fn read_on(
     Ok(())
 }
 
-fn read_memory(told: Told, options: Options, bytes: &[u8]) -> Session {
-    let mut builder = begin(told, options);
-    let mut reader = told.format.reader();
+fn read_memory(chosen: ChosenFormat, options: Options, bytes: &[u8]) -> Session {
+    let mut builder = begin(chosen, options);
+    let mut reader = chosen.format.reader();
     reader.feed(bytes, |line| builder.line(line));
     reader.finish(|line| builder.line(line));
     builder.finish()
 }
 
-fn begin(told: Told, options: Options) -> Builder {
-    let mut builder = Builder::new(told.format);
-    builder.program(told.program);
+fn begin(chosen: ChosenFormat, options: Options) -> Builder {
+    let mut builder = Builder::new(chosen.format);
+    builder.program(chosen.program);
     if options.side {
         builder.side();
     }
@@ -391,11 +400,12 @@ mod tests {
                 std::fs::write(file.path(), text).unwrap();
                 let opened = open(file.path(), Options::default()).unwrap();
                 assert_eq!(opened.session.format, format);
-                let sifted = crate::store::sift(file.path(), Options::default(), None, &mut |_, _, _| {
-                    std::ops::ControlFlow::Continue(())
-                });
+                let sifted =
+                    crate::store::search_lines(file.path(), Options::default(), None, &mut |_, _, _| {
+                        std::ops::ControlFlow::Continue(())
+                    });
                 assert_eq!(sifted.unwrap(), format);
-                let glanced = crate::store::glance(file.path(), Options::default()).unwrap();
+                let glanced = crate::store::open_ends(file.path(), Options::default()).unwrap();
                 assert_eq!(glanced.session.format, format);
             }
         }

@@ -42,14 +42,14 @@ struct Entry {
     /// Whether the log contains it.
     begun: bool,
     /// The folders that the log contains.
-    noted: BTreeSet<PathBuf>,
+    synced_folders: BTreeSet<PathBuf>,
     /// Declares to other processes that this one is writing.
     enters: Option<File>,
 }
 
 impl Entry {
     fn new(log: Option<&Log>, operation: Operation) -> Entry {
-        Entry { log: log.cloned(), operation, begun: false, noted: BTreeSet::new(), enters: None }
+        Entry { log: log.cloned(), operation, begun: false, synced_folders: BTreeSet::new(), enters: None }
     }
 
     fn append(&mut self, mut lines: Vec<Line<'_>>, sync: bool) -> io::Result<()> {
@@ -193,7 +193,7 @@ impl<'a> Record<'a> {
         let Ok(folder) = std::fs::canonicalize(folder) else { return };
         let entry = self.entry();
         if entry.log.as_ref().is_some_and(|log| folder.starts_with(log.folder()))
-            || !entry.noted.insert(folder.clone())
+            || !entry.synced_folders.insert(folder.clone())
         {
             return;
         }

@@ -111,6 +111,6 @@ pub(crate) fn each_block(
 }
 
 /// Sets the time of a file back to that of a stamp.
-pub(crate) fn put_back_time(file: &File, nanoseconds: i64) -> io::Result<()> {
+pub(crate) fn restore_time(file: &File, nanoseconds: i64) -> io::Result<()> {
     sys::set_time(file, system_time(nanoseconds))
 }

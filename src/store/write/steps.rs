@@ -299,7 +299,7 @@ fn copy_like(
         sys::set_mode(file, mode).map_err(io)?;
     }
     if let Some(time) = time {
-        stamp::put_back_time(file, time).map_err(io)?;
+        stamp::restore_time(file, time).map_err(io)?;
     }
     record.sync(file).map_err(io)?;
     Ok((temp, sha256))
@@ -351,7 +351,7 @@ pub(crate) fn create(
         sys::set_mode(file, mode & 0o777).map_err(io)?;
     }
     if let Some(time) = time {
-        stamp::put_back_time(file, time).map_err(io)?;
+        stamp::restore_time(file, time).map_err(io)?;
     }
     record.sync(file).map_err(io)?;
     if let Some(Err(why)) = options.prove.map(|prove| prove(new.path())) {
@@ -616,7 +616,7 @@ pub(crate) fn carry_out_step(
             sys::cut(&file, len).map_err(io)?;
             drop(alone);
             let _ = sys::sync(&file);
-            let _ = stamp::put_back_time(&file, time);
+            let _ = stamp::restore_time(&file, time);
         }
     }
     Ok(Taken { path, kept: kept_at })
@@ -644,7 +644,7 @@ fn take_append(
         Ok(start) => start,
         Err((error, is_taken)) => {
             if file.metadata().is_ok_and(|facts| facts.len() == before.bytes) {
-                let _ = stamp::put_back_time(file, before.mtime);
+                let _ = stamp::restore_time(file, before.mtime);
             }
             return Err(Failed { refusal: io(error), is_taken });
         }
@@ -661,7 +661,7 @@ fn take_append(
             return Err(Refusal::Unproved { path: path.to_owned(), why });
         }
         if let Some(time) = time.filter(|_| start == before.bytes) {
-            match stamp::put_back_time(file, time) {
+            match stamp::restore_time(file, time) {
                 // A user who may write a file of another user may not set its time.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES)) => {}
                 other => other.map_err(io)?,
@@ -688,7 +688,7 @@ fn take_append(
             // If the bytes can't be cut off again, the step was carried out.
             let is_taken = !cut_off_own(file, start, bytes);
             if !is_taken && start == before.bytes {
-                let _ = stamp::put_back_time(file, before.mtime);
+                let _ = stamp::restore_time(file, before.mtime);
             }
             Err(Failed { refusal, is_taken })
         }

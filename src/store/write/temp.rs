@@ -39,19 +39,19 @@ pub(super) fn create(path: &Path, mode: u32) -> io::Result<File> {
             std::mem::forget((calm(), remove_noted(|_| true)));
         });
     });
-    let mut files = noted();
+    let mut files = listed_files();
     let file = sys::create(path, mode)?;
     files.push(path.to_owned());
     Ok(file)
 }
 
-fn noted() -> MutexGuard<'static, Vec<PathBuf>> {
+fn listed_files() -> MutexGuard<'static, Vec<PathBuf>> {
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes the wanted ones of the registered files. No file is created as long as the result lives.
 fn remove_noted(is_wanted: impl Fn(&Path) -> bool) -> MutexGuard<'static, Vec<PathBuf>> {
-    let files = noted();
+    let files = listed_files();
     // What was created in a folder goes before it.
     for path in files.iter().rev().filter(|path| is_wanted(path)) {
         if fs::remove_file(path).is_err() {
@@ -64,7 +64,7 @@ fn remove_noted(is_wanted: impl Fn(&Path) -> bool) -> MutexGuard<'static, Vec<Pa
 /// Creates a folder that is removed if a signal ends the program while it is empty, until
 /// [`forget`] is called.
 pub(super) fn create_folder(path: &Path) -> io::Result<()> {
-    let mut files = noted();
+    let mut files = listed_files();
     sys::make_folder(path)?;
     files.push(path.to_owned());
     Ok(())
@@ -72,7 +72,7 @@ pub(super) fn create_folder(path: &Path) -> io::Result<()> {
 
 /// Declares that a file made by [`create`] need not be removed any more.
 pub(super) fn forget(path: &Path) {
-    let mut files = noted();
+    let mut files = listed_files();
     if let Some(at) = files.iter().rposition(|file| file == path) {
         files.remove(at);
     }

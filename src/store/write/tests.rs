@@ -812,7 +812,7 @@ fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
                 assert!(line().starts_with(came), "stopped at {n}");
                 if !came.is_empty() && came.len() < line().len() {
                     let session = place.opened().session;
-                    assert!(!session.faults.is_empty(), "a torn tail is told");
+                    assert!(!session.faults.is_empty(), "a torn tail is logged");
                 }
             } else {
                 assert!(bytes == old || what == "rewrite" && bytes.ends_with(&line()), "stopped at {n}");
@@ -894,8 +894,8 @@ fn operations_of_old_logs_with_one_id_are_told_apart() {
     fs::create_dir_all(place.log.folder()).unwrap();
     fs::write(place.log.file(), text).unwrap();
     let operations = place.log.operations().unwrap().list;
-    let told: Vec<&str> = operations.iter().map(|operation| operation.command.as_str()).collect();
-    assert_eq!(told, ["test", "again"]);
+    let logged: Vec<&str> = operations.iter().map(|operation| operation.command.as_str()).collect();
+    assert_eq!(logged, ["test", "again"]);
     let last = undo::find(&place.log, "69a57ac0c0de").unwrap();
     assert_eq!(last.operation.command, "again");
 }
@@ -921,9 +921,9 @@ fn the_log_tells_what_was_done() {
     let done = place.run(&append()).unwrap();
     place.run(&Plan { verb: "again".into(), ..append() }).unwrap();
     let operations = place.log.operations().unwrap().list;
-    let told: Vec<(&str, StepKind)> =
+    let logged: Vec<(&str, StepKind)> =
         operations.iter().map(|operation| (operation.command.as_str(), operation.steps[0].kind)).collect();
-    assert_eq!(told, [("test", StepKind::Append), ("again", StepKind::Append)]);
+    assert_eq!(logged, [("test", StepKind::Append), ("again", StepKind::Append)]);
     assert!(operations.iter().all(|operation| operation.state == Progress::Done));
     assert!(matches!(
         undo::undo(&place.log, &undo::Wanted::new(operations[0].clone()), None, &place.options()),

@@ -52,7 +52,7 @@ pub(crate) fn open_for_writing(file: &File) -> Option<bool> {
 }
 
 /// Keeps others from opening the file as long as this lives: they wait.
-pub(super) struct Alone<'f>(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] &'f File);
+pub(super) struct Lease<'f>(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] &'f File);
 
 /// Keeps others from opening a file. Returns `None` if someone else has it open, or if the system
 /// can't do that.
@@ -60,7 +60,7 @@ pub(super) struct Alone<'f>(#[cfg_attr(not(target_os = "linux"), allow(dead_code
 /// `file` must be the only handle of this process on the file. Linux lets others wait for 45
 /// seconds before it revokes the lease.
 #[cfg(target_os = "linux")]
-pub(super) fn shut_out(file: &File) -> Option<Alone<'_>> {
+pub(super) fn shut_out(file: &File) -> Option<Lease<'_>> {
     let fd = file.as_raw_fd();
     // SAFETY: as in `open_for_writing`.
     let lease = unsafe {
@@ -69,17 +69,17 @@ pub(super) fn shut_out(file: &File) -> Option<Alone<'_>> {
         }
         libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK)
     };
-    (lease == 0).then_some(Alone(file))
+    (lease == 0).then_some(Lease(file))
 }
 
 /// Keeps others from opening a file. Returns `None`, because this system can't do that.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn shut_out(_file: &File) -> Option<Alone<'_>> {
+pub(super) fn shut_out(_file: &File) -> Option<Lease<'_>> {
     None
 }
 
 #[cfg(target_os = "linux")]
-impl Drop for Alone<'_> {
+impl Drop for Lease<'_> {
     fn drop(&mut self) {
         // SAFETY: as in `open_for_writing`.
         unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };

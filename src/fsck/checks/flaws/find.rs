@@ -22,14 +22,14 @@ impl Finder<'_> {
     /// Checks for fields that make the agent crash, or the request fail.
     pub(crate) fn flaws(&mut self) -> io::Result<()> {
         let v1 = self.session.format == Format::PiV1;
-        for noted in self.noted(NoteKind::Flawed) {
-            let found = flaws(self.session.format, &self.line(noted.entry)?);
+        for note in self.notes_of(NoteKind::Flawed) {
+            let found = flaws(self.session.format, &self.line(note.entry)?);
             for Flaw { kind, words, cure } in found {
-                self.entry(check_of(kind), noted.entry, None, |_, _| Ok(words))?;
+                self.entry(check_of(kind), note.entry, None, |_, _| Ok(words))?;
                 // Without ids there are no links, so removing an entry would shift the positions of
                 // those after it.
                 if v1 && !matches!(cure, crate::format::flaws::Cure::Set(..)) {
-                    self.unmendable();
+                    self.mark_unrepairable();
                 }
             }
         }

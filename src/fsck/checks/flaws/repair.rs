@@ -26,12 +26,12 @@ impl Round<'_> {
             let line = draft.bytes(ix)?;
             let Some(flaw) = of_check(&line).into_iter().next() else { return Ok(()) };
             match flaw.cure {
-                Cure::SetAside => return self.take_out(draft, ix, check),
+                Cure::SetAside => return self.remove_entry(draft, ix, check),
                 Cure::Set(path, new) => draft.set(ix, path, &new, check)?,
                 Cure::TakeOut(path, gone) if gone.contains(&false) || says_more(&line, path) => {
                     draft.take_items_out(ix, path, &gone, check)?;
                 }
-                Cure::TakeOut(..) => return self.take_out(draft, ix, check),
+                Cure::TakeOut(..) => return self.remove_entry(draft, ix, check),
             }
         }
         Ok(())

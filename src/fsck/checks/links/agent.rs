@@ -45,7 +45,7 @@ impl AgentTree {
 
     /// Returns whether the agent reads an entry at all.
     pub(crate) fn has(&self, ix: Ix) -> bool {
-        self.tree.stands(ix)
+        self.tree.is_in_tree(ix)
     }
 
     pub(crate) fn children(&self, ix: Ix) -> impl Iterator<Item = Ix> + '_ {
@@ -106,9 +106,9 @@ pub(crate) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
     let named = |name: &str| entries.types().iter().position(|ty| ty == name);
     let (compaction, reset, edit) = (named("compaction"), named("reset_boundary"), named("context_edit"));
     let mut kept: Vec<(Ix, Key)> = Vec::new();
-    for noted in session.side.iter().flat_map(|side| &side.notes) {
-        if noted.kind == crate::format::NoteKind::Kept {
-            kept.push((noted.entry, noted.key));
+    for note in session.side.iter().flat_map(|side| &side.notes) {
+        if note.kind == crate::format::NoteKind::Kept {
+            kept.push((note.entry, note.key));
         }
     }
     let none = Path { depth: 0, compaction: None, from: None, begins: Ix(0), edits: 0 };
@@ -146,11 +146,11 @@ pub(crate) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
     let mut bad = HashSet::new();
     let Some(side) = &session.side else { return bad };
     let mut tools: Vec<ToolRef> =
-        side.tools.iter().filter(|tool| tree.tree.stands(tool.entry)).copied().collect();
+        side.tools.iter().filter(|tool| tree.tree.is_in_tree(tool.entry)).copied().collect();
     // A result that names no call has no call.
     let results: HashSet<Ix> = tools.iter().filter(|tool| tool.result).map(|tool| tool.entry).collect();
     let names_none = |ix: &Ix| session.entries.flags(*ix).has(Flags::RESULT) && !results.contains(ix);
-    bad.extend(tree.tree.standing().filter(names_none));
+    bad.extend(tree.tree.entries_in_tree().filter(names_none));
     if tools.is_empty() {
         return bad;
     }
@@ -181,7 +181,7 @@ pub(crate) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
 fn starts(session: &Session, tree: &AgentTree) -> Vec<u32> {
     let entries = &session.entries;
     let notes = session.side.iter().flat_map(|side| &side.notes);
-    let kept = notes.filter(|noted| noted.kind == crate::format::NoteKind::Kept).map(|noted| noted.key);
+    let kept = notes.filter(|note| note.kind == crate::format::NoteKind::Kept).map(|note| note.key);
     let kept: HashSet<Key> = kept.collect();
     let may_start = |ix: Ix| {
         matches!(entries.ty(ix), "compaction" | "reset_boundary" | "context_edit")

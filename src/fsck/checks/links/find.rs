@@ -25,14 +25,14 @@ impl Finder<'_> {
     pub(crate) fn tree(&mut self) -> io::Result<()> {
         let session = self.session;
         self.orphans()?;
-        for noted in self.noted(NoteKind::NoType).filter(|noted| noted.key.is_some()) {
-            self.entry(Check::GarbageLine, noted.entry, None, |_, _| {
+        for note in self.notes_of(NoteKind::NoType).filter(|note| note.key.is_some()) {
+            self.entry(Check::GarbageLine, note.entry, None, |_, _| {
                 Ok("the entry has no type, but agents follow its links".into())
             })?;
-            self.unmendable();
+            self.mark_unrepairable();
         }
-        for ix in session.tree.rings() {
-            let Parent::Ring(to) = session.tree.link(ix) else { continue };
+        for ix in session.tree.cycle_cuts() {
+            let Parent::Cycle(to) = session.tree.link(ix) else { continue };
             self.entry(Check::ParentCycle, ix, Some(to), |finder, _| {
                 Ok(match ix == to {
                     true => "the entry is its own parent".into(),
@@ -44,8 +44,8 @@ impl Finder<'_> {
                 })
             })?;
         }
-        let mut backward = session.tree.rings().len() == 0;
-        for ix in session.tree.standing() {
+        let mut backward = session.tree.cycle_cuts().len() == 0;
+        for ix in session.tree.entries_in_tree() {
             let time = session.entries.time(ix);
             // The format of the design document needs no times.
             let needs_none = || -> io::Result<bool> {
@@ -90,7 +90,7 @@ impl Finder<'_> {
                 reached[ix.index()] = true;
             }
         }
-        for ix in session.tree.standing().filter(|ix| !reached[ix.index()]) {
+        for ix in session.tree.entries_in_tree().filter(|ix| !reached[ix.index()]) {
             self.entry(Check::Coverage, ix, None, |_, _| Ok("the entry is not reached from a root".into()))?;
         }
         Ok(())
@@ -98,9 +98,9 @@ impl Finder<'_> {
 
     fn orphans(&mut self) -> io::Result<()> {
         let session = self.session;
-        for noted in self.noted(NoteKind::OddParent).filter(|noted| session.tree.stands(noted.entry)) {
-            self.entry(Check::DanglingParent, noted.entry, None, |finder, _| {
-                let line = finder.line(noted.entry)?;
+        for note in self.notes_of(NoteKind::OddParent).filter(|note| session.tree.is_in_tree(note.entry)) {
+            self.entry(Check::DanglingParent, note.entry, None, |finder, _| {
+                let line = finder.line(note.entry)?;
                 let parent = value(&line, &[session.format.names().parent]).unwrap_or_default();
                 Ok(format!("the parent is not an id: {}", short(parent)))
             })?;
@@ -110,7 +110,7 @@ impl Finder<'_> {
             return Ok(());
         }
         let header = session.header_key();
-        let stray: HashSet<Key> = self.noted(NoteKind::StrayId).map(|noted| noted.key).collect();
+        let stray: HashSet<Key> = self.notes_of(NoteKind::StrayId).map(|note| note.key).collect();
         let mut lost = Vec::new();
         for ix in orphans {
             let parent = self.parent_id(ix)?;
@@ -197,18 +197,18 @@ impl Finder<'_> {
             return Ok(());
         }
         // An entry without an id is reported by another check.
-        let tail = session.tree.standing().rev().find(|ix| session.entries.key(*ix).is_some());
+        let tail = session.tree.entries_in_tree().rev().find(|ix| session.entries.key(*ix).is_some());
         let Some(tail) = tail else { return Ok(()) };
-        let is_talk =
+        let is_in_any_conversation =
             |ix: Ix| session.entries.ty(ix) == "message" || session.entries.ty(ix) == "custom_message";
         let moves = |ix: Ix| {
             matches!(session.entries.ty(ix), "leaf" | "compaction" | "branch_summary")
                 || session.entries.flags(ix).has(Flags::MARKER)
         };
-        if is_talk(tail) || moves(tail) {
+        if is_in_any_conversation(tail) || moves(tail) {
             return Ok(());
         }
-        let newest = session.tree.standing().rev().find(|ix| session.entries.ty(*ix) == "message");
+        let newest = session.tree.entries_in_tree().rev().find(|ix| session.entries.ty(*ix) == "message");
         if let Some(newest) = newest
             && !session.tree.is_ancestor(newest, tail)
             // A label after a switch: the branch was left on purpose.
@@ -249,36 +249,36 @@ impl Finder<'_> {
             })
         };
         let mut found: Vec<_> =
-            self.notes().filter_map(|noted| Some((noted.entry, words(noted.kind)?))).collect();
-        for noted in self.noted(NoteKind::Long) {
-            let seen = image::look_piecewise(noted.len, |from, len| {
-                let offset = noted.offset + from;
-                self.source.bytes(Span { file: noted.file, offset, len: len as u64 })
+            self.notes().filter_map(|note| Some((note.entry, words(note.kind)?))).collect();
+        for note in self.notes_of(NoteKind::Long) {
+            let seen = image::look_piecewise(note.len, |from, len| {
+                let offset = note.offset + from;
+                self.source.bytes(Span { file: note.file, offset, len: len as u64 })
             })?;
-            found.extend((0..seen.oversize).filter_map(|_| Some((noted.entry, words(NoteKind::WideImage)?))));
+            found.extend((0..seen.oversize).filter_map(|_| Some((note.entry, words(NoteKind::WideImage)?))));
         }
         for (ix, (check, words)) in found {
-            if self.session.tree.stands(ix) {
+            if self.session.tree.is_in_tree(ix) {
                 self.entry(check, ix, None, |_, _| Ok(words.into()))?;
             }
         }
-        for noted in self.noted(NoteKind::Blob) {
-            let line = self.line(noted.entry)?;
+        for note in self.notes_of(NoteKind::Blob) {
+            let line = self.line(note.entry)?;
             for at in memchr::memmem::find_iter(&line, b"blob:sha256:") {
                 let hash = &line[at + b"blob:sha256:".len()..];
                 let len = hash.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
                 let hash = String::from_utf8_lossy(&hash[..len]);
                 if len > 0 && !self.around.has_blob(&hash) {
-                    self.entry(Check::MissingBlob, noted.entry, None, |_, _| {
+                    self.entry(Check::MissingBlob, note.entry, None, |_, _| {
                         Ok(format!("the file of image `{hash}` is missing"))
                     })?;
                 }
             }
         }
-        for noted in self.noted(NoteKind::From).filter(|noted| self.session.tree.stands(noted.entry)) {
-            if !self.is_there(noted.key) {
-                self.entry(Check::DanglingBranchFrom, noted.entry, None, |finder, _| {
-                    let from = finder.text(noted.entry, "fromId")?.unwrap_or_default();
+        for note in self.notes_of(NoteKind::From).filter(|note| self.session.tree.is_in_tree(note.entry)) {
+            if !self.is_there(note.key) {
+                self.entry(Check::DanglingBranchFrom, note.entry, None, |finder, _| {
+                    let from = finder.text(note.entry, "fromId")?.unwrap_or_default();
                     Ok(format!("the summary is about `{from}`, which is not in this session"))
                 })?;
             }

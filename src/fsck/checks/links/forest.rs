@@ -20,7 +20,7 @@ impl DisjointSets {
         let count = session.entries.len();
         let mut top = vec![NONE; count];
         let mut way = Vec::new();
-        for ix in session.tree.standing() {
+        for ix in session.tree.entries_in_tree() {
             let mut at = ix;
             let root = loop {
                 if top[at.index()] != NONE {
@@ -58,7 +58,7 @@ impl DisjointSets {
 
     /// Attaches the tree with the root `root` to an entry; returns false if that would form a
     /// cycle.
-    pub(crate) fn hang(&mut self, root: Ix, under: Ix) -> bool {
+    pub(crate) fn attach(&mut self, root: Ix, under: Ix) -> bool {
         let (tree, target) = (self.root(root), self.root(under));
         if tree == target {
             return false;

@@ -69,14 +69,14 @@ impl Round<'_> {
         let names = self.names(&links)?;
         let torn = TornLines::new(self.recovery);
         let stray: HashMap<Key, &Note> =
-            self.noted(NoteKind::StrayId).map(|noted| (noted.key, noted)).collect();
+            self.notes_of(NoteKind::StrayId).map(|note| (note.key, note)).collect();
         // The turn right above an entry, if that turn lost its id.
         let mut turns: HashMap<Ix, &Note> = self
-            .noted(NoteKind::TurnWithoutId)
-            .map(|noted| match session.entries.on_line(noted.file, u64::from(noted.line)) {
+            .notes_of(NoteKind::TurnWithoutId)
+            .map(|note| match session.entries.on_line(note.file, u64::from(note.line)) {
                 // It is an entry itself, and the next one becomes its child.
-                Some(turn) => (Ix(turn.0 + 1), noted),
-                None => (noted.entry, noted),
+                Some(turn) => (Ix(turn.0 + 1), note),
+                None => (note.entry, note),
             })
             .collect();
         // The places of the children of one missing parent. They may be on several strands, and no
@@ -103,7 +103,7 @@ impl Round<'_> {
                     if parent.is_empty()
                         && let Some(before) = ix.0.checked_sub(1).map(Ix)
                         && id_of(&draft.bytes(ix)?, session.format.names().parent).is_some()
-                        && forest.hang(ix, before)
+                        && forest.attach(ix, before)
                     {
                         // It became a child of the entry right above it, when that got its id.
                         continue;
@@ -141,12 +141,12 @@ impl Round<'_> {
                 _ => {}
             }
             let place = place.filter(|place| match place {
-                Place::Under(to) => forest.hang(ix, *to),
+                Place::Under(to) => forest.attach(ix, *to),
                 Place::Root => true,
             });
             let place = place.unwrap_or_else(|| match self.nearest(ix, &candidates, &mut forest) {
                 Some(to) => {
-                    forest.hang(ix, to);
+                    forest.attach(ix, to);
                     Place::Under(to)
                 }
                 None => Place::Root,
@@ -187,7 +187,7 @@ impl Round<'_> {
     fn candidates(&self) -> Candidates {
         let mut out = Candidates::default();
         let has_sessions = !self.session.entries.sessions().is_empty();
-        for ix in self.session.tree.standing().filter(|ix| self.can_be_parent(*ix)) {
+        for ix in self.session.tree.entries_in_tree().filter(|ix| self.can_be_parent(*ix)) {
             let strand = self.strand(ix);
             out.of_side[usize::from(strand.1)].push(ix);
             if has_sessions {
@@ -217,8 +217,8 @@ impl Round<'_> {
     }
 
     /// Returns whether a line without an id belongs to the strand of an entry.
-    fn is_of_strand(&self, noted: &Note, ix: Ix) -> io::Result<bool> {
-        let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
+    fn is_of_strand(&self, note: &Note, ix: Ix) -> io::Result<bool> {
+        let bytes = self.source.bytes(Span { file: note.file, offset: note.offset, len: note.len })?;
         let (session, side) = self.strand(ix);
         let session = session.map(|session| &self.session.entries.sessions()[session]);
         Ok(string_of(&bytes, "sessionId").as_ref() == session
@@ -250,8 +250,8 @@ impl Round<'_> {
         for torn in &self.recovery.torn {
             torn.above.id().into_iter().for_each(&mut want);
         }
-        for noted in self.noted(NoteKind::StrayId) {
-            let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
+        for note in self.notes_of(NoteKind::StrayId) {
+            let bytes = self.source.bytes(Span { file: note.file, offset: note.offset, len: note.len })?;
             string_of(&bytes, "parentUuid").iter().for_each(|id| want(id));
         }
         for finding in links {
@@ -259,7 +259,7 @@ impl Round<'_> {
             let line = self.source.bytes(self.session.span(ix))?;
             string_of(&line, "logicalParentUuid").iter().for_each(|id| want(id));
         }
-        for ix in self.session.tree.standing() {
+        for ix in self.session.tree.entries_in_tree() {
             if let Some(found) = wanted.get_mut(&self.session.entries.key(ix)) {
                 found.get_or_insert(ix);
             }
@@ -308,7 +308,7 @@ impl Round<'_> {
         }
         // A truncated line right above that contains a parent but no id is the lost one.
         let own = self.origin_line(ix);
-        let before = (0..ix.0).rev().take(1000).map(Ix).find(|ix| self.session.tree.stands(*ix));
+        let before = (0..ix.0).rev().take(1000).map(Ix).find(|ix| self.session.tree.is_in_tree(*ix));
         let before = before.map_or(0, |before| self.origin_line(before));
         let at = torn.by_line.partition_point(|torn| torn.line < own);
         let lost = at.checked_sub(1).map(|at| torn.by_line[at]).filter(|torn| torn.line > before);
@@ -349,19 +349,19 @@ impl Round<'_> {
                 at = above.clone();
                 break;
             }
-            let Some(noted) = stray.get(&key) else { break };
+            let Some(note) = stray.get(&key) else { break };
             // A preliminary value, because such lines may form a cycle.
             known.insert(key, None);
             way.push(key);
-            let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
+            let bytes = self.source.bytes(Span { file: note.file, offset: note.offset, len: note.len })?;
             at = string_of(&bytes, "parentUuid");
         }
         known.extend(way.into_iter().map(|key| (key, at.clone())));
         Ok(at)
     }
 
-    pub(crate) fn noted(&self, kind: NoteKind) -> impl Iterator<Item = &Note> {
-        self.session.side.iter().flat_map(|side| &side.notes).filter(move |noted| noted.kind == kind)
+    pub(crate) fn notes_of(&self, kind: NoteKind) -> impl Iterator<Item = &Note> {
+        self.session.side.iter().flat_map(|side| &side.notes).filter(move |note| note.kind == kind)
     }
 }
 
@@ -401,7 +401,8 @@ impl Evidence {
     fn find_kept(&mut self, round: &Round<'_>) -> io::Result<()> {
         let session = round.session;
         let mut last: Vec<(Key, Key)> = Vec::new();
-        let compactions = session.tree.standing().filter(|ix| session.entries.kind(*ix) == Kind::Compaction);
+        let compactions =
+            session.tree.entries_in_tree().filter(|ix| session.entries.kind(*ix) == Kind::Compaction);
         for ix in compactions {
             let Some(kept) = kept_lists(&round.source.bytes(session.span(ix))?) else { continue };
             let tail = kept.uuids.last().or(kept.ends.last());
@@ -445,7 +446,7 @@ impl Evidence {
             return Ok(());
         }
         let mut calls: HashMap<Key, Ix> = HashMap::new();
-        for tool in side.tools.iter().filter(|tool| session.tree.stands(tool.entry)) {
+        for tool in side.tools.iter().filter(|tool| session.tree.is_in_tree(tool.entry)) {
             if !tool.result {
                 calls.insert(tool.id, tool.entry);
             } else if wanted.contains(&tool.entry)
@@ -470,7 +471,7 @@ impl Evidence {
             return;
         }
         let mut orphans = orphans.iter().copied().peekable();
-        for ix in round.session.tree.standing() {
+        for ix in round.session.tree.entries_in_tree() {
             let is_orphan = orphans.next_if_eq(&ix).is_some();
             let Some(last) = before.get_mut(&entries.group(ix)) else { continue };
             if let Some(part) = last.replace(ix).filter(|_| is_orphan) {
@@ -497,7 +498,7 @@ impl Evidence {
         let mut last: HashMap<(Key, Strand), Option<Ix>> =
             wanted.iter().map(|(ix, prompt)| ((*prompt, round.strand(*ix)), None)).collect();
         let mut owners: HashMap<Ix, Key> = HashMap::new();
-        for ix in session.tree.standing() {
+        for ix in session.tree.entries_in_tree() {
             let above = session.tree.parent(ix).and_then(|above| owners.get(&above)).copied();
             let Some(prompt) = prompt_of(ix)?.or(above) else { continue };
             owners.insert(ix, prompt);
@@ -523,7 +524,7 @@ impl Evidence {
     /// Returns where a result or a part of a reply belongs.
     fn of_reply(&self, session: &Session, ix: Ix) -> Option<Place> {
         let to = *self.own.get(&ix)?;
-        session.tree.stands(to).then_some(Place::Under(to))
+        session.tree.is_in_tree(to).then_some(Place::Under(to))
     }
 
     /// Returns where an entry belongs according to its prompt.

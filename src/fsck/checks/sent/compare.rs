@@ -148,7 +148,7 @@ impl Images {
             first: HashMap::new(),
         };
         let mut by_key: Option<HashMap<Key, Ix>> = None;
-        for ix in old.tree.standing() {
+        for ix in old.tree.entries_in_tree() {
             let (line, key) = (old.entries.line(ix), old.entries.key(ix));
             let image = match on(line) {
                 [(_, only)] => Some(*only),
@@ -158,7 +158,7 @@ impl Images {
             let image = image.or_else(|| {
                 let by_key = by_key.get_or_insert_with(|| {
                     new.tree
-                        .standing()
+                        .entries_in_tree()
                         .map(|ix| (new.entries.key(ix), ix))
                         .filter(|(key, _)| key.is_some())
                         .collect()
@@ -173,13 +173,13 @@ impl Images {
             .filter(|change| change.op == "set-aside")
             .map(|change| change.line)
             .collect();
-        let standing = old.tree.standing();
+        let standing = old.tree.entries_in_tree();
         images.gone = standing
             .filter(|ix| taken_out.contains(&old.entries.line(*ix)))
             .filter(|ix| on(old.entries.line(*ix)).is_empty())
             .collect();
         images.copies(examined, old, on);
-        for ix in old.tree.standing() {
+        for ix in old.tree.entries_in_tree() {
             if let Some(image) = images.of[ix.index()] {
                 images.was.insert(image, ix);
             }
@@ -211,7 +211,7 @@ impl Images {
         if firsts.is_empty() {
             return;
         }
-        for ix in old.tree.standing() {
+        for ix in old.tree.entries_in_tree() {
             if let Some(first) = firsts.get(&old.entries.line(ix))
                 && let [(_, first), ..] = on(*first)
             {
@@ -231,7 +231,7 @@ impl Images {
                 && !self.gone.contains(ix)
                 && !self.first.contains_key(ix)
         };
-        let mut lost = old.tree.standing().filter(is_lost);
+        let mut lost = old.tree.entries_in_tree().filter(is_lost);
         let first = lost.next()?;
         Some((first, 1 + lost.count()))
     }
@@ -307,7 +307,7 @@ impl<'a> Walk<'a> {
         }
         let old_tools = tools_by_entry(old);
         let new_tools = tools_by_entry(new);
-        let beside = proof.beside(&old_tools, &new_tools);
+        let beside = proof.with_changed_parts(&old_tools, &new_tools);
         for (ix, above) in old_tree.walk() {
             walk.beside[ix.index()] =
                 beside.contains(&ix) || above.is_some_and(|above| walk.beside[above.index()]);
@@ -473,7 +473,11 @@ impl Compared<'_> {
 
     /// Returns the entries of Claude Code whose path includes entries beside it that changed: parts
     /// of the same reply, and results.
-    fn beside(&self, old_tools: &[(Ix, bool, Key)], new_tools: &[(Ix, bool, Key)]) -> HashSet<Ix> {
+    fn with_changed_parts(
+        &self,
+        old_tools: &[(Ix, bool, Key)],
+        new_tools: &[(Ix, bool, Key)],
+    ) -> HashSet<Ix> {
         let (old_tree, new_tree) = (self.old_tree, self.new_tree);
         let (old, new) = (self.before.session, self.after.session);
         if old.format != Format::Claude {
@@ -487,7 +491,7 @@ impl Compared<'_> {
             let from = tools.partition_point(|(of, ..)| *of < ix);
             ids.extend(tools[from..].iter().take_while(|(of, ..)| *of == ix).map(|(.., id)| *id));
         };
-        for ix in old.tree.standing() {
+        for ix in old.tree.entries_in_tree() {
             let image = self.images.on_path(ix);
             let above = old_tree.parent(ix).and_then(|above| self.images.on_path(above));
             let same = image.is_some_and(|image| {
@@ -497,11 +501,11 @@ impl Compared<'_> {
                 changed(old, ix, old_tools);
             }
         }
-        for ix in new.tree.standing().filter(|ix| !self.images.was.contains_key(ix)) {
+        for ix in new.tree.entries_in_tree().filter(|ix| !self.images.was.contains_key(ix)) {
             changed(new, ix, new_tools);
         }
         let mut beside: HashSet<Ix> =
-            old.tree.standing().filter(|ix| groups.contains(&old.entries.group(*ix))).collect();
+            old.tree.entries_in_tree().filter(|ix| groups.contains(&old.entries.group(*ix))).collect();
         beside.extend(old_tools.iter().filter(|(.., id)| ids.contains(id)).map(|(ix, ..)| *ix));
         beside
     }

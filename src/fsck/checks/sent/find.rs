@@ -73,7 +73,7 @@ impl Finder<'_> {
                 Ok(format!("the result of `{call}` is sent without its call: {why}{by}"))
             })?;
             if session.format == Format::PiV1 || self.is_on_more_branches(entry) {
-                self.unmendable();
+                self.mark_unrepairable();
             }
         }
         no_result.iter().try_for_each(|(entry, call)| self.no_result(*entry, call))
@@ -105,7 +105,7 @@ impl Finder<'_> {
         self.entry(Check::BrokenPair, entry, None, |_, _| {
             Ok(format!("the call `{call}` is sent without its result, which is not on the path"))
         })?;
-        self.unmendable();
+        self.mark_unrepairable();
         Ok(())
     }
 
@@ -132,7 +132,7 @@ impl Finder<'_> {
                     let kept = kept_in_version_1(session, &self.line(path[at])?);
                     kept.and_then(|kept| path[..at].iter().position(|ix| *ix == kept))
                 } else {
-                    let kept = self.noted(NoteKind::Kept).find(|noted| noted.entry == path[at]);
+                    let kept = self.notes_of(NoteKind::Kept).find(|note| note.entry == path[at]);
                     kept.and_then(|kept| {
                         path[..at].iter().position(|ix| session.entries.key(*ix) == kept.key)
                     })

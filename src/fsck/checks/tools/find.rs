@@ -3,7 +3,7 @@
 use crate::format::{Content, Format, Session, ToolRef};
 use crate::fsck::checks::{Finder, Lineage};
 use crate::fsck::table::Check;
-use crate::model::{Flags, Ix, Key, Kind, Seen, Source};
+use crate::model::{Flags, Ix, Key, KeySet, Kind, Source};
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -54,7 +54,7 @@ impl Paired {
     fn doubtful(self) -> Vec<ToolRef> {
         let Paired { pairs, mut others } = self;
         let ids = pairs.iter().map(|pair| pair.id).chain(others.iter().map(|other| other.id));
-        let again = Seen::again(ids, pairs.len() + others.len());
+        let again = KeySet::repeated(ids, pairs.len() + others.len());
         for Pair { id, call, result } in pairs.into_iter().filter(|pair| again.has(pair.id)) {
             others.push(ToolRef { id, entry: call, result: false });
             others.push(ToolRef { id, entry: result, result: true });
@@ -107,7 +107,7 @@ impl Finder<'_> {
     pub(crate) fn tools(&mut self) -> io::Result<()> {
         let session = self.session;
         let Some(side) = &session.side else { return Ok(()) };
-        let all = || side.tools.iter().filter(|tool| session.tree.stands(tool.entry)).copied();
+        let all = || side.tools.iter().filter(|tool| session.tree.is_in_tree(tool.entry)).copied();
         let in_place = !matches!(session.format, Format::Claude | Format::Chimera | Format::HarnessV4);
         let paired = Paired::pair(all(), side.tools.len());
         let are_placed = !in_place || self.are_placed(&paired);
@@ -191,7 +191,7 @@ impl Finder<'_> {
                 })
             })?;
             if session.format == Format::PiV1 || not_sent {
-                self.unmendable();
+                self.mark_unrepairable();
             }
         }
         Ok(())

@@ -42,7 +42,7 @@ impl Tools {
             if tool.result {
                 tools.answered.insert(tool.id);
             }
-            if !session.tree.stands(tool.entry) {
+            if !session.tree.is_in_tree(tool.entry) {
                 continue;
             }
             let by_id = if tool.result { &mut tools.results } else { &mut tools.calls };
@@ -153,7 +153,7 @@ impl Round<'_> {
     /// Removes the results at fault from an entry, or the whole entry if it contains nothing else.
     fn take_results_out(&self, draft: &mut Draft<'_>, ix: Ix, check: Check, tools: &Tools) -> io::Result<()> {
         if self.session.format != Format::Claude {
-            return self.take_out(draft, ix, check);
+            return self.remove_entry(draft, ix, check);
         }
         if draft.is_gone(ix) {
             return Ok(());
@@ -180,7 +180,7 @@ impl Round<'_> {
         }
         match at_fault.contains(&false) {
             true => draft.take_items_out(ix, &["message", "content"], &at_fault, check),
-            false => self.take_out(draft, ix, check),
+            false => self.remove_entry(draft, ix, check),
         }
     }
 
@@ -246,10 +246,10 @@ impl Round<'_> {
         };
         let (under, end) = (links.parent(between), links.parent(ix));
         for child in links.children(ix) {
-            links.hang(draft, child, end)?;
+            links.attach(draft, child, end)?;
         }
-        links.hang(draft, ix, under)?;
-        links.hang(draft, between, Some(ix))?;
+        links.attach(draft, ix, under)?;
+        links.attach(draft, between, Some(ix))?;
         links.put.insert(ix);
         links.shuffled |= links.calls.contains(&ix);
         Ok(())
@@ -321,11 +321,11 @@ impl Round<'_> {
             if !head.is_some_and(|head| links.ancestors(head).any(|on_path| on_path == call)) {
                 draft.moved.push(ix);
             }
-            links.hang(draft, above[at - 1], parent)?;
+            links.attach(draft, above[at - 1], parent)?;
             for child in links.children(call) {
-                links.hang(draft, child, Some(ix))?;
+                links.attach(draft, child, Some(ix))?;
             }
-            return links.hang(draft, ix, Some(call));
+            return links.attach(draft, ix, Some(call));
         }
         // Results of the same reply stay above.
         let of_call = |ix: Ix| tools.result_in.get(&ix).is_some_and(|id| tools.is_call(call, *id));
@@ -337,11 +337,11 @@ impl Round<'_> {
         // other ancestors.
         if parent.is_some_and(|parent| !above.contains(&parent)) {
             for child in links.children(ix) {
-                links.hang(draft, child, parent)?;
+                links.attach(draft, child, parent)?;
             }
             draft.moved.push(ix);
         }
-        links.hang(draft, ix, Some(under))
+        links.attach(draft, ix, Some(under))
     }
 
     /// Gives new ids to calls that have the id of an ancestor, and gives each result the id of the
@@ -367,7 +367,7 @@ impl Round<'_> {
                 .chain(results.map(|ix| (true, ix)))
                 .map(|(result, ix)| (intervals.first(*ix), result, *ix))
                 .collect();
-            all.retain(|(.., ix)| session.tree.stands(*ix));
+            all.retain(|(.., ix)| session.tree.is_in_tree(*ix));
             all.sort_unstable();
             all.dedup();
             // The calls above, the nearest last, each with its new id if it gets one.
@@ -511,7 +511,7 @@ impl<'s> Links<'s> {
         children
     }
 
-    fn hang(&mut self, draft: &mut Draft<'_>, ix: Ix, under: Option<Ix>) -> io::Result<()> {
+    fn attach(&mut self, draft: &mut Draft<'_>, ix: Ix, under: Option<Ix>) -> io::Result<()> {
         self.moved.insert(ix, under);
         if let Some(under) = under {
             self.gained.entry(under).or_default().push(ix);
