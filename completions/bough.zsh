@@ -464,10 +464,10 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '--repair[Repair what can be repaired by default]' \
-'(--repair --only --skip --porcelain)--places[Check where sessions are, instead of what is in them]' \
+'(--repair --only --skip --porcelain)--places[Check where sessions are, not what is in them]' \
 '--strict[Also exit with 1 if there are only warnings]' \
 '(--json)--porcelain[Print tab-separated findings for scripts\: file, line, level, check, id, message]' \
-'-z[End each row with a NUL byte instead of a newline; for \`--porcelain\` and \`--json\`]' \
+'-z[End rows of \`--porcelain\` and \`--json\` with NUL]' \
 '--list-checks[List all checks\: level, name, whether there is a repair, and what they find]' \
 '(--all)-p[All sessions of the current project]' \
 '(--all)--project[All sessions of the current project]' \

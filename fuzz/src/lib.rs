@@ -71,7 +71,7 @@ pub fn session(data: &[u8]) {
     let (entries, tree) = (&session.entries, &session.tree);
     let depths = tree.depths();
     let below: usize = tree.roots().map(|root| tree.subtree(root).len()).sum();
-    assert_eq!(below, tree.standing().count());
+    assert_eq!(below, tree.entries_in_tree().count());
     for ix in entries.all() {
         let span = session.span(ix);
         assert!(span.offset + span.len <= data.len() as u64);
@@ -81,7 +81,7 @@ pub fn session(data: &[u8]) {
         assert_eq!(tree.path(leaf).len(), depths[leaf.at()] as usize);
     }
     if let Some(head) = session.head.entry {
-        assert!(tree.stands(head));
+        assert!(tree.is_in_tree(head));
     }
 }
 

@@ -71,7 +71,7 @@ fn a_deleted_session_comes_back_byte_for_byte() {
     out(home, &["restore", "254d"]);
     assert!(state(home) == old);
     assert_eq!(code(&run(home, &["restore", "254d"])), 5, "files that are there are not overwritten");
-    out(home, &["undo"]);
+    out(home, &["undo", "--all"]);
     assert!(state(home) == gone);
     out(home, &["restore", ID, "--to", home.join("there").to_str().unwrap()]);
     let main = fs::read(home.join("there").join(format!("{ID}.jsonl"))).unwrap();

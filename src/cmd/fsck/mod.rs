@@ -86,7 +86,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "json")]
     porcelain: bool,
 
-    /// End rows of `--porcelain` and `--json` with a NUL byte
+    /// End rows of `--porcelain` and `--json` with NUL
     #[arg(short = 'z')]
     nul: bool,
 
