@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use bough::format::Ids;
-//! use bough::fsck::{Alone, Check, Wishes, examine, repair};
+//! use bough::fsck::{Check, NoSurroundings, RepairOptions, examine, repair};
 //! use bough::model::Table;
 //!
 //! let file = concat!(
@@ -20,10 +20,10 @@
 //!     r#"{"type":"message","id":"b","parent_id":"lost","timestamp":2.0,"message":{"role":"user","content":"ho"}}"#, "\n",
 //! );
 //! let source = Table(vec![file.as_bytes().to_vec()]);
-//! let around = Alone("session");
+//! let around = NoSurroundings("session");
 //! let examined = examine(None, &source, file.len() as u64, None, &around).expect("a session");
 //! assert_eq!(examined.findings.count(Check::DanglingParent), 1);
-//! let repair = repair(&examined, &source, &around, &Wishes::default(), &mut Ids::random()).expect("a proof");
+//! let repair = repair(&examined, &source, &around, &RepairOptions::default(), &mut Ids::random()).expect("a proof");
 //! assert_eq!(repair.plan.changes[0].new, "\"a\"");
 //! assert_eq!(repair.proof.path, (1, 2));
 //! ```

@@ -60,10 +60,10 @@ impl Default for TailRequest<'_> {
 /// that should be absent is; and if the end is damaged in a way that could change HEAD.
 ///
 /// ```no_run
-/// use bough::store::{Options, Part, open_part};
+/// use bough::store::{Options, TailRequest, open_part};
 /// // What `log -n 20` needs.
 /// let enough = |session: &bough::format::Session| session.knows_path(20, |_| true);
-/// let part = Part { enough: &enough, ..Part::default() };
+/// let part = TailRequest { enough: &enough, ..TailRequest::default() };
 /// let opened = open_part("session.jsonl".as_ref(), Options::default(), &part)?;
 /// # Ok::<(), bough::store::Error>(())
 /// ```
