@@ -67,26 +67,24 @@ impl<'l> Cursor<'l> {
 
 /// Returns the items of a list in order, under the same conditions as [`each_member`].
 pub fn each_item(list: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut at = space(list, 0);
-    let opened = list.get(at) == Some(&b'[');
-    at += 1;
-    std::iter::from_fn(move || {
-        if !opened {
-            return None;
-        }
-        let from = space(list, at);
-        if list.get(from) == Some(&b']') {
-            return None;
-        }
+    items_with(list, |from| {
         let to = end_of_value(list, from)?;
-        at = comma(list, to);
-        Some(&list[from..to])
+        Some((&list[from..to], to))
     })
 }
 
 /// Returns the items of a list in order, split into their members in the same pass, under the same
 /// conditions as [`each_member`]. An item that is not an object has no members.
 pub fn each_object(list: &[u8]) -> impl Iterator<Item = Members<'_>> {
+    items_with(list, |from| {
+        let (members, end) = Members::begin(list, from);
+        Some((members, end.or_else(|| end_of_value(list, from))?))
+    })
+}
+
+/// Walks the items of a list: `read` gets the offset of each, and returns what it is and the offset
+/// after it.
+fn items_with<T>(list: &[u8], mut read: impl FnMut(usize) -> Option<(T, usize)>) -> impl Iterator<Item = T> {
     let mut at = space(list, 0);
     let opened = list.get(at) == Some(&b'[');
     at += 1;
@@ -98,10 +96,9 @@ pub fn each_object(list: &[u8]) -> impl Iterator<Item = Members<'_>> {
         if list.get(from) == Some(&b']') {
             return None;
         }
-        let (members, end) = Members::begin(list, from);
-        let to = end.or_else(|| end_of_value(list, from))?;
+        let (item, to) = read(from)?;
         at = comma(list, to);
-        Some(members)
+        Some(item)
     })
 }
 
