@@ -8,6 +8,7 @@ pub mod claude;
 mod moved_results;
 
 pub use moved_results::MovedResults;
+pub(in crate::ops) use moved_results::begins_a_path;
 
 use super::{Error, Snapshot, ids, label};
 use crate::format::{Format, Ids, New, Session};

@@ -117,7 +117,7 @@ impl MovedResults {
 
 /// Returns whether a path can begin after these bytes of JSON text, i.e. they do not end in a part
 /// of a longer path.
-fn begins_a_path(before: &[u8]) -> bool {
+pub(in crate::ops) fn begins_a_path(before: &[u8]) -> bool {
     match before {
         [.., b'\\', b'n' | b't' | b'r' | b'"'] => true,
         [.., last] => {

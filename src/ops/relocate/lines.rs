@@ -3,7 +3,7 @@
 use super::PathMap;
 use crate::json::{self, Escapes, quoted};
 use crate::model::{Piece, Span};
-use crate::ops::export::MovedResults;
+use crate::ops::export::{MovedResults, begins_a_path};
 use memchr::memmem;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -237,19 +237,6 @@ fn spellings(path: &str, escapes: Escapes) -> [Vec<u8>; 2] {
 /// Returns how a line spells characters that are not ASCII.
 fn escapes_of(line: &[u8]) -> Escapes {
     if line.is_ascii() && memmem::find(line, b"\\u").is_some() { Escapes::Ascii } else { Escapes::Needed }
-}
-
-/// Returns whether a path can begin after these bytes of JSON text.
-fn begins_a_path(before: &[u8]) -> bool {
-    match before {
-        [.., b'\\', b'n' | b't' | b'r' | b'"'] => true,
-        [.., last] => {
-            !last.is_ascii_alphanumeric()
-                && !matches!(last, b'/' | b'-' | b'_' | b'.' | b'~' | b'\\')
-                && last.is_ascii()
-        }
-        [] => true,
-    }
 }
 
 /// Returns whether the name of a folder ends before these bytes of JSON text.
