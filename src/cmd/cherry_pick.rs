@@ -106,14 +106,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         .into());
     }
-    let other = match &from {
-        Some(word) => {
-            let opened = session_arg::by_path(global, &session_arg::by_word(global, word)?)?;
-            session_arg::warn(&opened, ui);
-            Some(opened)
-        }
-        None => None,
-    };
+    let other = from.as_deref().map(|word| session_arg::other(global, word, ui)).transpose()?;
     let make = |opened: &Opened| {
         let from = other.as_ref().unwrap_or(opened);
         let picked = picked(from, revisions)?;

@@ -70,14 +70,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         .into());
     };
-    let other = match &from {
-        Some(word) => {
-            let opened = session_arg::by_path(global, &session_arg::by_word(global, word)?)?;
-            session_arg::warn(&opened, ui);
-            Some(opened)
-        }
-        None => None,
-    };
+    let other = from.as_deref().map(|word| session_arg::other(global, word, ui)).transpose()?;
     let summary = args.summary.as_deref().map(write::summary).transpose()?;
     let make = |opened: &Opened| {
         let (session, source) = (&opened.session, &opened.files);

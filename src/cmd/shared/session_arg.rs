@@ -61,6 +61,13 @@ pub(crate) fn with_side(global: &Global, named: Option<&str>, ui: &mut Ui) -> an
     Ok(store::open(&path, store::Options { side: true, ..global.options() })?)
 }
 
+/// Opens the other session of a command that copies from one into another, and reports its faults.
+pub(crate) fn other(global: &Global, word: &str, ui: &mut Ui) -> anyhow::Result<Opened> {
+    let opened = by_path(global, &by_word(global, word)?)?;
+    warn(&opened, ui);
+    Ok(opened)
+}
+
 /// Opens a session, and looks up HEAD before its last switch.
 pub(crate) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
     if let Some(opened) = global.opened.take(path) {
