@@ -59,7 +59,6 @@ fn record() -> PathBuf {
 fn the_client_agrees_on_random_transcripts() {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
     let (from, count) = (number("BOUGH_FROM", 1_000_000), number("BOUGH_RANDOM", 20));
-    let script = shared::folder().join("oracles/claude_resume/resume_check");
     let scratch = tempfile::tempdir().unwrap();
     let keep = std::env::var_os("BOUGH_KEEP").map_or(scratch.path().to_owned(), PathBuf::from);
     fs::create_dir_all(&keep).unwrap();
@@ -67,12 +66,7 @@ fn the_client_agrees_on_random_transcripts() {
     for seed in from..from + count {
         let path = keep.join(format!("{seed}.jsonl"));
         fs::write(&path, transcript(seed)).unwrap();
-        let kept = keep.join(format!("{seed}.answer.json"));
-        if !kept.exists() {
-            fs::write(&kept, Command::new(&script).arg(&path).output().unwrap().stdout).unwrap();
-        }
-        let answer: Value = serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap();
-        let theirs = theirs(&answer).row();
+        let theirs = asked(&path).row();
         let ours = ours(&path);
         if !ours.is(&theirs) {
             wrong.push(format!("{seed}\n  ours   {}\n  theirs {theirs}", ours.row()));
@@ -95,8 +89,18 @@ fn the_client_agrees_on_random_transcripts() {
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// Asks the real program what it loads from a transcript, unless the answer lies beside it.
+pub fn asked(transcript: &Path) -> Loaded {
+    let kept = transcript.with_extension("answer.json");
+    if !kept.exists() {
+        let script = shared::folder().join("oracles/claude_resume/resume_check");
+        fs::write(&kept, Command::new(script).arg(transcript).output().unwrap().stdout).unwrap();
+    }
+    theirs(&serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap())
+}
+
 /// The loaded part of a transcript.
-struct Loaded {
+pub struct Loaded {
     leaf: Option<String>,
     /// The stored turn at or above the parent of the next prompt, if it is another: the recording
     /// may name either.
@@ -106,7 +110,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn row(&self) -> String {
+    pub fn row(&self) -> String {
         self.row_with(&self.leaf)
     }
 
@@ -117,7 +121,7 @@ impl Loaded {
     }
 
     /// Returns whether a recording says the same.
-    fn is(&self, row: &str) -> bool {
+    pub fn is(&self, row: &str) -> bool {
         self.row() == row || self.row_with(&self.stored) == row
     }
 }
@@ -133,7 +137,7 @@ fn theirs(answer: &Value) -> Loaded {
     Loaded { leaf: answer["leaf"].as_str().map(str::to_owned), stored: None, sent }
 }
 
-fn ours(path: &Path) -> Loaded {
+pub fn ours(path: &Path) -> Loaded {
     let Ok(opened) = store::open(path, Options { format: Some(Format::Claude), ..Options::default() }) else {
         return Loaded { leaf: None, stored: None, sent: Vec::new() };
     };

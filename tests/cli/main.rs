@@ -9,6 +9,7 @@ mod cherry_pick;
 mod claude_facts;
 mod claude_grown;
 mod claude_load;
+mod claude_pointers;
 mod claude_random;
 mod context;
 mod corpus;

@@ -155,7 +155,7 @@ impl ClaudeGraph<'_> {
                         None => last.filter(|last| *last != target).is_some_and(|last| {
                             let way = self.stored(last);
                             way.contains(&target)
-                                || !sidechain && pin.is_none() && self.is_pulled_in(target, &way)
+                                || !sidechain && pin.is_none() && self.is_parallel(target, &way)
                         }),
                     };
                     if !older || pin == Some(Pin::Last) {
@@ -374,26 +374,63 @@ impl ClaudeGraph<'_> {
         Leaf { turn: Some(Ix(turn)), end: Some(Ix(end)), from: Some(Ix(at)), rule }
     }
 
-    /// Returns whether an entry off the path, or the turn that it is a note of, is inserted into
-    /// its main path: as a part of a reply with a call on the path, or as a result of one.
-    fn is_pulled_in(&self, ix: u32, way: &[u32]) -> bool {
-        let (mut at, mut seen) = (ix, EntrySet::new(self.count));
-        while !self.is_turn(at) && seen.add(at) {
-            match self.parent[at as usize] {
-                parent if parent < NONE && self.has(parent, IN) => at = parent,
+    /// Returns whether a path goes on from calls that were made in parallel with the call or result
+    /// `ix`, which is not on the path. A note below a result counts as the result.
+    ///
+    /// Observed with client 2.1.332: parts of one reply with nothing but its own results and notes
+    /// between them count as parallel; a text of the reply does not count, nor does a second result
+    /// of the same call.
+    fn is_parallel(&self, ix: u32, way: &[u32]) -> bool {
+        let (mut turn, mut seen) = (ix, EntrySet::new(self.count));
+        while !self.is_turn(turn) && seen.add(turn) {
+            match self.parent[turn as usize] {
+                parent if parent < NONE && self.has(parent, IN) => turn = parent,
                 _ => return false,
             }
         }
-        let group = match self.kind(at) {
-            Kind::Assistant => self.group(at),
-            _ => self.answers(at),
+        let has_call = |ix: u32| self.session.entries.flags(Ix(ix)).has(Flags::CALL);
+        let call = match self.kind(turn) {
+            Kind::Assistant if turn == ix => turn,
+            Kind::Tool => self.parent[turn as usize],
+            _ => return false,
         };
-        let calls = |ix: u32| {
-            self.kind(ix) == Kind::Assistant
-                && self.group(ix) == group
-                && self.session.entries.flags(Ix(ix)).has(Flags::CALL)
+        if call >= NONE
+            || self.kind(call) != Kind::Assistant
+            || !has_call(call)
+            || !self.group(call).is_some()
+        {
+            return false;
+        }
+        let group = self.group(call);
+        let is_part = |ix: u32| self.kind(ix) == Kind::Assistant && self.group(ix) == group;
+        let is_member = |ix: u32| is_part(ix) || self.answers(ix) == group;
+        let (mut first, mut at, mut seen) = (call, call, EntrySet::new(self.count));
+        while at < NONE && self.has(at, IN) && (!self.is_turn(at) || is_member(at)) && seen.add(at) {
+            if self.is_turn(at) {
+                first = at;
+            }
+            at = self.parent[at as usize];
+        }
+        let (own, calls) = (self.tool_ids(turn), self.tool_ids(call));
+        let is_other = |ix: u32| match is_part(ix) {
+            true => ix != call && has_call(ix),
+            false => {
+                self.parent[ix as usize] == call
+                    && self.tool_ids(ix).iter().any(|id| calls.contains(id) && !own.contains(id))
+            }
         };
-        group.is_some() && !way.contains(&at) && way.iter().any(|ix| calls(*ix))
+        let mut run = None;
+        way.iter().filter(|ix| self.is_turn(**ix)).any(|ix| {
+            run = is_member(*ix).then(|| run.unwrap_or(*ix));
+            run == Some(first) && is_other(*ix)
+        })
+    }
+
+    /// Returns the ids of the calls and results in a turn, hashed.
+    fn tool_ids(&self, ix: u32) -> Vec<u32> {
+        let tools = &self.session.claude.tools;
+        let from = tools.partition_point(|tool| tool.entry.0 < ix);
+        tools[from..].iter().take_while(|tool| tool.entry.0 == ix).map(|tool| tool.id).collect()
     }
 
     /// Returns whether an entry is a turn without another turn below it.

@@ -219,10 +219,9 @@ impl Facts {
     pub(super) fn turn(gathered: &mut Gathered, line: &Line<'_>) {
         for block in line.fields.blocks() {
             let (BlockKind::Call | BlockKind::Result, Some(id)) = (block.kind, block.id) else { continue };
-            let key = id.key().0;
             gathered.claude.tools.push(Tool {
                 entry: Ix(gathered.entries),
-                id: (key ^ key >> 32) as u32 >> 1,
+                id: short_hash(id.key()),
                 result: block.kind == BlockKind::Result,
             });
         }
@@ -373,4 +372,25 @@ fn text<'l>(line: &Line<'l>) -> Option<Cow<'l, str>> {
     let texts = each_item(content)
         .filter_map(|block| member(block, "text").and_then(string).filter(|text| !text.trim().is_empty()));
     texts.into_iter().find(|text| !is_lone_tag(text.trim()))
+}
+
+/// Returns the hash of a call's id for [`Tool`]. A key contains a short id as it is, so the bits are
+/// mixed before any of them are dropped.
+fn short_hash(key: Key) -> u32 {
+    (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn short_ids_of_calls_differ() {
+        let ids: Vec<String> = (0..2000).flat_map(|at| [format!("c{at}"), format!("call{at}")]).collect();
+        let letters = (b'a'..=b'z').map(|letter| (letter as char).to_string());
+        let ids: Vec<String> = ids.into_iter().chain(letters).collect();
+        let hashes: HashSet<u32> = ids.iter().map(|id| short_hash(Key::hash(id.as_bytes()))).collect();
+        assert_eq!(hashes.len(), ids.len());
+    }
 }

@@ -539,7 +539,8 @@ enum Open {
     None,
     /// Those of the reply at the end of the main path.
     Reply(Key, Ix),
-    /// Those after the last prompt, from this index on: the main path ends with a result.
+    /// Those after the last prompt, from this index on: the main path ends with a result, or with
+    /// calls after one.
     From(usize),
 }
 
@@ -557,6 +558,10 @@ impl Pairs {
             }
             let Read::Turn(blocks) = read else { continue };
             pairs.open = match kind {
+                // Calls right after a result continue its turn.
+                Kind::Assistant if flags.has(Flags::CALL) && matches!(pairs.open, Open::From(_)) => {
+                    pairs.open
+                }
                 Kind::Assistant => Open::Reply(entries.group(ix), ix),
                 Kind::Tool => Open::From(prompt),
                 _ => Open::None,
