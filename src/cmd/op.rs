@@ -5,6 +5,7 @@ use super::shared::time;
 use super::shared::words;
 use super::{Exit, complete, undo};
 use crate::model::{Count, Time, parse_time};
+use crate::store::archive::Archive;
 use crate::store::oplog::{Backup, Log, Operation, Progress, State};
 use crate::store::write::{leftovers as leftovers_in, remove_leftover};
 use crate::store::{Error, undo as undo_of};
@@ -130,6 +131,7 @@ fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
     let (backups, aside) = (log.backups()?, log.side_files());
     // Those in the folder of the log, and those beside the files of the operations in it.
     let mut leftovers: BTreeSet<PathBuf> = log.leftovers().into_iter().collect();
+    leftovers.extend(Archive::of_user().iter().flat_map(Archive::leftovers));
     let mut places: BTreeSet<PathBuf> = BTreeSet::new();
     let mut reader = log.reader()?;
     while let Some(operation) = reader.next()? {
@@ -341,6 +343,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     ));
     // A side file is in a folder of the log, and in one that an operation names.
     let mut leftovers: BTreeSet<PathBuf> = log.leftovers().into_iter().collect();
+    leftovers.extend(Archive::of_user().iter().flat_map(Archive::leftovers));
     leftovers.extend(places.iter().flat_map(|place| leftovers_in(place)));
     if alone.is_none() {
         if !leftovers.is_empty() || !drops.is_empty() {

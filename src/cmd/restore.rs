@@ -7,7 +7,7 @@ use super::{Exit, Failure};
 use crate::format::Format;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::store::Files;
-use crate::store::archive::Item;
+use crate::store::archive::{Item, Unpacked};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, _global: &Global, ui: &mut Ui) -> anyhow::Result<
             return Err(Failure::NotFound { what, hint: "give more of the id".into() }.into());
         }
     };
-    let mut unpacked = archive.unpacked().map_err(|error| io_error(error, archive.folder()))?;
+    let mut unpacked = Unpacked::new();
     let mut plan = Plan { verb: "restore".into(), keep_times: true, ..Plan::default() };
     let mut files = Files::new();
     let mut left = 0;

@@ -10,7 +10,7 @@
 //! Blobs are complete and on the disk before the manifest names them: if the program is stopped, the
 //! archive is valid up to the last whole line, and the next run goes on.
 
-use super::oplog::hex;
+use super::oplog::{Log, hex};
 use super::write::{stamp, sys, temp};
 use crate::model::Time;
 use flate2::Compression;
@@ -241,13 +241,8 @@ impl Archive {
             _ => {}
         }
         // What an interrupted process left.
-        for file in temp::leftovers(&self.folder) {
+        for file in self.leftovers() {
             let _ = sys::remove(&file);
-        }
-        for entry in fs::read_dir(&self.folder)?.flatten() {
-            if entry.file_name().as_encoded_bytes().starts_with(b"unpacked-") {
-                let _ = fs::remove_dir_all(entry.path());
-            }
         }
         let manifest = OpenOptions::new().read(true).append(true).create(true).open(self.manifest())?;
         let len = manifest.metadata()?.len();
@@ -336,42 +331,52 @@ impl Archive {
     }
 }
 
-/// Files that were unpacked to be read once; they are removed in the end.
+/// Files that were unpacked to be read once; they are removed in the end, also if a signal ends the
+/// program.
 pub struct Unpacked {
-    folder: PathBuf,
-    count: usize,
+    files: Vec<temp::Temp>,
+    /// As long as it is held, `op prune` does not take the files for leftovers.
+    _writing: Option<File>,
 }
 
 impl Unpacked {
-    /// Unpacks a file, with its time and mode; returns the path of the copy.
+    /// Returns a list without files.
+    #[allow(clippy::new_without_default, reason = "it takes a lock")]
+    pub fn new() -> Unpacked {
+        let writing = Log::of_user().and_then(|log| log.enter());
+        Unpacked { files: Vec::new(), _writing: writing }
+    }
+
+    /// Unpacks a file into the folder of the archive, with its time and mode; returns the path of
+    /// the copy.
     pub fn add(&mut self, archive: &Archive, item: &Item) -> io::Result<PathBuf> {
-        self.count += 1;
-        let path = self.folder.join(self.count.to_string());
-        archive.unpack_to(item, &path)?;
+        let mut new = temp::Temp::new(&archive.folder.join("unpacked"), 0o600)?;
+        archive.unpack_into(item, &new)?;
+        new.is_written();
+        let path = new.path().to_owned();
+        self.files.push(new);
         Ok(path)
     }
 }
 
-impl Drop for Unpacked {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
 impl Archive {
-    /// Creates a folder in the archive for files that are unpacked to be read once.
-    pub fn unpacked(&self) -> io::Result<Unpacked> {
-        let folder = self.folder.join(format!("unpacked-{}", uuid::Uuid::new_v4().simple()));
-        make_folder(&folder)?;
-        Ok(Unpacked { folder, count: 0 })
+    /// Returns what killed programs left in the folder of the archive: unfinished blobs and files
+    /// that were unpacked to be read once.
+    pub fn leftovers(&self) -> Vec<PathBuf> {
+        temp::leftovers(&self.folder)
+    }
+
+    /// Unpacks a file into a new one, with its time and mode.
+    fn unpack_into(&self, item: &Item, new: &temp::Temp) -> io::Result<()> {
+        self.unpack(item, &mut |block| sys::write(new.file()?, block))?;
+        sys::set_mode(new.file()?, item.mode)?;
+        stamp::restore_time(new.file()?, item.mtime)
     }
 
     /// Unpacks a file to a path, with its time and mode.
     fn unpack_to(&self, item: &Item, path: &Path) -> io::Result<()> {
-        let mut new = temp::Temp::create(temp::name_beside(path), 0o600)?;
-        self.unpack(item, &mut |block| sys::write(new.file()?, block))?;
-        sys::set_mode(new.file()?, item.mode)?;
-        stamp::restore_time(new.file()?, item.mtime)?;
+        let mut new = temp::Temp::new(path, 0o600)?;
+        self.unpack_into(item, &new)?;
         sys::rename(new.path(), path)?;
         new.is_gone();
         Ok(())

@@ -358,7 +358,7 @@ impl Log {
 
     /// Declares that this process is writing until the returned file is dropped, so that its
     /// unfinished work is not cleaned up. Returns `None` if there is no place to declare it.
-    pub(super) fn enter(&self) -> Option<File> {
+    pub(in crate::store) fn enter(&self) -> Option<File> {
         let file = self.writers().ok()?;
         file.lock_shared().ok()?;
         Some(file)

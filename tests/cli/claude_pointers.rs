@@ -1,7 +1,7 @@
 //! Pointers among the parts and results of parallel calls: where Claude Code continued in small
 //! transcripts, recorded in `pointers.tsv`.
 
-use crate::claude_random::{Loaded, asked, ours};
+use crate::claude_random::{asked, ours};
 use crate::support::files::project;
 use serde_json::{Value, json};
 use std::fs;

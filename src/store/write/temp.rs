@@ -108,7 +108,7 @@ impl Temp {
 
     /// Declares that its content is complete, and closes it: once it has its final name, others
     /// would think that somebody is writing to it; and many files may be waiting for their names.
-    pub(super) fn is_written(&mut self) {
+    pub(crate) fn is_written(&mut self) {
         self.file = None;
     }
 

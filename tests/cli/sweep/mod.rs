@@ -121,6 +121,16 @@ fn a_smaller_copy_is_made_or_not() {
 }
 
 #[test]
+fn an_archive_is_completed_by_another_run() {
+    sample("archive", 31);
+}
+
+#[test]
+fn a_restore_is_done_or_not() {
+    sample(scenes::RESTORE, 41);
+}
+
+#[test]
 fn an_undo_of_a_rewrite_is_done_or_not() {
     sample("undo s.jsonl --file s.jsonl", 17);
 }

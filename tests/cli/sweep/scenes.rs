@@ -48,6 +48,13 @@ const STORED: &str = "projects/-project/254d35dc-7f1f-4b42-ab66-5415aec1733e.jso
 /// Moves that session.
 pub const MOVE: &str = "move --from projects --map /project=/moved";
 
+/// The same session where Claude Code keeps it.
+const AT_HOME: &str = "../home/.claude/projects/-project/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl=claude/real/subagent/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl";
+/// Removes it, with all that belongs to it.
+const REMOVED: &str = "!remove ../home/.claude/projects";
+/// Puts it back from the archive.
+pub const RESTORE: &str = "restore 254d35dc";
+
 /// All commands that write.
 #[rustfmt::skip] // a table
 pub const SCENES: &[Scene] = &[
@@ -95,6 +102,9 @@ pub const SCENES: &[Scene] = &[
     Scene { files: PI,      before: &[], words: "move -s s.jsonl --to /moved" },
     Scene { files: STORED,  before: &[], words: MOVE },
     Scene { files: STORED,  before: &[MOVE], words: "undo" },
+    Scene { files: AT_HOME, before: &[], words: "archive" },
+    Scene { files: AT_HOME, before: &["archive", REMOVED], words: RESTORE },
+    Scene { files: AT_HOME, before: &["archive", REMOVED, RESTORE], words: "undo" },
     Scene { files: OLD,     before: &[], words: "migrate s.jsonl -o new/out.jsonl" },
     Scene { files: TORN,    before: &[CUT], words: "fsck --repair s.jsonl" },
     Scene { files: "s.jsonl=cases/empty-content/empty-prompt.jsonl",

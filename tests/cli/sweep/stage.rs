@@ -204,6 +204,7 @@ fn furnish(stage: &Stage, order: &str) {
             fs::write(&path, text).unwrap();
             fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
         }
+        Some(("remove", name)) => fs::remove_dir_all(stage.work().join(name)).unwrap(),
         Some(("cut", name)) => cut(&stage.work().join(name)),
         Some(("cut-below", name)) => {
             for file in fs::read_dir(stage.work().join(name)).unwrap() {

@@ -220,7 +220,7 @@ fn stop(stage: &Stage, at: usize, act: Act) -> Vec<String> {
         wrong.push(format!("exit {status}: {}", said(&output)));
     }
     let left = stage.leftovers();
-    if matches!(act, Act::Signal(_)) && !stage.scene.words.starts_with("op ") {
+    if matches!(act, Act::Signal(_)) && is_all_or_nothing(stage.scene.words) {
         wrong.extend(left.iter().map(|path| format!("{} is left", short(stage, path))));
         // What moves or removes files empties folders, and removes them last.
         let empties = ["move ", "drop "].iter().any(|command| stage.scene.words.starts_with(command));
@@ -230,6 +230,10 @@ fn stop(stage: &Stage, at: usize, act: Act) -> Vec<String> {
                 .filter(|_| !empties)
                 .map(|path| format!("{} is left", short(stage, path))),
         );
+    }
+    if stage.scene.words == "archive" {
+        wrong.extend(completes_archive(stage));
+        return wrong;
     }
     let now = stage.state();
     wrong.extend(is_whole(stage, &now));
@@ -338,6 +342,35 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
     wrong
 }
 
+/// Returns whether a command that ends early must leave everything as before. The operation log is
+/// cleaned step by step, and what an archive already has is kept for the next run.
+fn is_all_or_nothing(words: &str) -> bool {
+    !words.starts_with("op ") && words != "archive"
+}
+
+/// What must hold of an archive, however its command ended: the sessions are as before, and another
+/// run completes it.
+fn completes_archive(stage: &Stage) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let now = stage.state();
+    for (path, kept) in &stage.old {
+        if now.get(path).is_none_or(|now| now.bytes != kept.bytes || now.mtime != kept.mtime) {
+            wrong.push(format!("{} was changed", short(stage, path)));
+        }
+    }
+    for words in ["archive", "archive --verify", "restore 254d35dc --to back"] {
+        let output = stage.run(words);
+        if !output.status.success() {
+            wrong.push(format!("{words} after it: {}", said(&output)));
+        }
+    }
+    let back = stage.work().join("back").join(stage.session().file_name().unwrap());
+    if fs::read(&back).ok() != fs::read(stage.session()).ok() {
+        wrong.push("another session was restored".to_owned());
+    }
+    wrong
+}
+
 /// What must hold after a command that nothing ended: it is done, or it says why not and all is as before.
 fn ended(stage: &Stage, output: &Output, may_leave: bool) -> Vec<String> {
     let status = stopped::status(output);
@@ -345,13 +378,13 @@ fn ended(stage: &Stage, output: &Output, may_leave: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     match status {
         0 | 1 if status == stage.status => {
-            if !stage.scene.words.starts_with("op ") {
+            if is_all_or_nothing(stage.scene.words) {
                 wrong.extend(differences(stage, &now, &stage.new, false));
             }
         }
         0..=6 => {
             let differs = differences(stage, &now, &stage.old, true);
-            if !differs.is_empty() && !stage.scene.words.starts_with("op ") {
+            if !differs.is_empty() && is_all_or_nothing(stage.scene.words) {
                 let told = said(output);
                 if told.contains("could not be restored") {
                     let id = stage.operations().into_iter().next().map(|(id, _)| id).unwrap_or_default();
@@ -367,7 +400,7 @@ fn ended(stage: &Stage, output: &Output, may_leave: bool) -> Vec<String> {
         }
         _ => wrong.push(format!("exit {status}: {}", said(output))),
     }
-    if !may_leave && !stage.scene.words.starts_with("op ") {
+    if !may_leave && is_all_or_nothing(stage.scene.words) {
         wrong.extend(stage.leftovers().iter().map(|path| format!("{} is left", short(stage, path))));
     }
     wrong
@@ -396,6 +429,9 @@ fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     // A file that can't be removed stays, and one that can't be looked at too.
     let may_leave = failed == "unlink";
     let mut wrong = ended(stage, &output, may_leave);
+    if stage.scene.words == "archive" {
+        wrong.extend(completes_archive(stage));
+    }
     let log = stage.run("op log --json");
     if !log.status.success() || !log.stderr.is_empty() {
         wrong.push(format!("op log: {}", said(&log)));
@@ -422,12 +458,17 @@ fn count(stage: &Stage, path: &Path) -> usize {
 fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String> {
     let session = stage.session();
     let line = agents_line(&fs::read(&session).unwrap_or_default());
-    let mut held = (kind == Kind::Held).then(|| File::options().append(true).open(&session).unwrap());
+    let mut held = None;
+    if kind == Kind::Held {
+        // A session that is yet to be restored can't be open.
+        let Ok(file) = File::options().append(true).open(&session) else { return Vec::new() };
+        held = Some(file);
+    }
     let words = match kind {
         Kind::Held if !stage.scene.words.contains("--allow") => format!("{} --allow=live", stage.scene.words),
         _ => stage.scene.words.to_owned(),
     };
-    if kind == Kind::Held && words.starts_with("op ") {
+    if kind == Kind::Held && !is_all_or_nothing(stage.scene.words) {
         return Vec::new();
     }
     let mut came = false;
@@ -464,11 +505,11 @@ fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String
         stage
             .leftovers()
             .iter()
-            .filter(|_| !words.starts_with("op "))
+            .filter(|_| is_all_or_nothing(&words))
             .map(|path| format!("{} is left", short(stage, path))),
     );
     // What the agent wrote outlives the undo of what bough wrote.
-    if status == 0 && !words.starts_with("op ") {
+    if status == 0 && is_all_or_nothing(&words) {
         let undone = stage.run(&format!("undo {}", stage.name()));
         let there = count(stage, &session);
         if there != 1 {
