@@ -259,7 +259,7 @@ pub fn undo(
     let operation = &wanted.operation;
     let only = only.map(Path::to_owned).or(wanted.begun.as_ref().and_then(|begun| begun.only.clone()));
     let is_wanted = |step: &&Step| only.as_ref().is_none_or(|only| step.path == *only);
-    let steps: Vec<&Step> = operation.steps.iter().rev().filter(is_wanted).collect();
+    let steps = in_order_of_undo(operation.steps.iter().rev().filter(is_wanted).collect());
     if steps.is_empty() && only.is_some() {
         return Err(Refusal::NothingToUndo { path: only });
     }
@@ -354,6 +354,18 @@ pub fn undo(
         steps::remove_folders(&step.folders);
     }
     Ok(done)
+}
+
+/// Moves the steps whose undo gives a session its file back behind those that give it its other
+/// files back, so that half an undo is not a session. What is removed again is removed after all of
+/// them.
+fn in_order_of_undo(mut steps: Vec<&Step>) -> Vec<&Step> {
+    let comes_back = |step: &Step| step.kind == StepKind::Remove;
+    let Some(last) = steps.iter().rposition(|step| comes_back(step)) else { return steps };
+    let files = steps.iter().filter(|step| comes_back(step));
+    let parents: HashSet<&Path> = files.flat_map(|step| step.path.ancestors().skip(1)).collect();
+    steps[..=last].sort_by_key(|step| comes_back(step) && parents.contains(&*step.path.with_extension("")));
+    steps
 }
 
 /// Locks the file of a step, and checks whether it may be changed; returns `None` if it does not
@@ -723,4 +735,31 @@ pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
         Ok(true)
     };
     once().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_comes_back_after_what_belongs_to_it_and_before_its_copy_goes() {
+        let step = |kind: &str, path: &str| -> Step {
+            serde_json::from_value(serde_json::json!({"kind": kind, "path": path})).unwrap()
+        };
+        // As `move` recorded them, last first.
+        let steps = [
+            step("remove", "/old/s.jsonl"),
+            step("remove", "/old/s/subagents/a.jsonl"),
+            step("remove", "/old/t.jsonl"),
+            step("create", "/new/t.jsonl"),
+            step("create", "/new/s.jsonl"),
+            step("create", "/new/s/subagents/a.jsonl"),
+        ];
+        let order: Vec<&str> = in_order_of_undo(steps.iter().collect())
+            .into_iter()
+            .map(|step| step.path.to_str().unwrap())
+            .collect();
+        let old = ["/old/s/subagents/a.jsonl", "/old/t.jsonl", "/old/s.jsonl"];
+        assert_eq!(order, [&old[..], &["/new/t.jsonl", "/new/s.jsonl", "/new/s/subagents/a.jsonl"]].concat());
+    }
 }

@@ -59,7 +59,7 @@ pub const RESTORE: &str = "restore 254d35dc";
 #[rustfmt::skip] // a table
 pub const SCENES: &[Scene] = &[
     Scene { files: PI,      before: &[], words: "switch s.jsonl generator" },
-    Scene { files: PI,      before: &[], words: "switch s.jsonl -c a_name generator" },
+    Scene { files: PI,      before: &[], words: "switch s.jsonl -c a_name b0000001" },
     Scene { files: PI,      before: &[], words: "switch s.jsonl --summary it_failed generator" },
     Scene { files: PI,      before: &[], words: "switch s.jsonl --rewind b0000001" },
     Scene { files: OMP,     before: &[], words: "switch s.jsonl turn:1" },
@@ -101,10 +101,10 @@ pub const SCENES: &[Scene] = &[
     Scene { files: OLD,     before: &[], words: "migrate s.jsonl" },
     Scene { files: PI,      before: &[], words: "move -s s.jsonl --to /moved" },
     Scene { files: STORED,  before: &[], words: MOVE },
-    Scene { files: STORED,  before: &[MOVE], words: "undo" },
+    Scene { files: STORED,  before: &[MOVE], words: "undo --all" },
     Scene { files: AT_HOME, before: &[], words: "archive" },
     Scene { files: AT_HOME, before: &["archive", REMOVED], words: RESTORE },
-    Scene { files: AT_HOME, before: &["archive", REMOVED, RESTORE], words: "undo" },
+    Scene { files: AT_HOME, before: &["archive", REMOVED, RESTORE], words: "undo --all" },
     Scene { files: OLD,     before: &[], words: "migrate s.jsonl -o new/out.jsonl" },
     Scene { files: TORN,    before: &[CUT], words: "fsck --repair s.jsonl" },
     Scene { files: "s.jsonl=cases/empty-content/empty-prompt.jsonl",

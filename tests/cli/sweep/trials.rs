@@ -223,7 +223,8 @@ fn stop(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     if matches!(act, Act::Signal(_)) && is_all_or_nothing(stage.scene.words) {
         wrong.extend(left.iter().map(|path| format!("{} is left", short(stage, path))));
         // What moves or removes files empties folders, and removes them last.
-        let empties = ["move ", "drop "].iter().any(|command| stage.scene.words.starts_with(command));
+        let empties =
+            ["move ", "drop ", "undo --all"].iter().any(|command| stage.scene.words.starts_with(command));
         wrong.extend(
             empty_folders(&stage.work())
                 .iter()
@@ -276,7 +277,8 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
         // The same again finishes it, unless it was done already; the opposite leads to the other side.
         let (same, opposite) = if is_redo { ("redo", "undo") } else { ("undo", "redo") };
         let is_done = newest.is_some_and(|(_, state)| state == "done");
-        let done = stage.run(&format!("{} {name}", if is_done { "status" } else { same }));
+        let name = if words.ends_with("--all") { "--all" } else { name };
+        let done = stage.run(&if is_done { "op log".to_owned() } else { format!("{same} {name}") });
         let first = stage.state();
         let (old, new) =
             (differences(stage, &first, &stage.old, false), differences(stage, &first, &stage.new, false));
