@@ -7,7 +7,7 @@
 
 use super::session::{Gathered, Head, Header, Session};
 use super::{Addition, Dialect, Format, LabelLine, LineVerdict, Link, New, Object, ParentRef};
-use crate::json::{Block, BlockKind, Field, Line, Shape, Str, Value, each_item, member};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_item, member};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
 pub(super) struct Chimera;
@@ -156,8 +156,8 @@ impl Dialect for Chimera {
 
 /// Returns whether a tool call has no `id`, `name` or `arguments` at all.
 fn lacks_a_field(line: &Line<'_>) -> bool {
-    let lacks = |block: &Block<'_>| block.id.is_none() || block.name.is_none() || !block.arguments;
-    if !line.fields.blocks().any(|block| block.kind == BlockKind::Call && lacks(&block)) {
+    let mut calls = line.fields.blocks().filter(|block| block.kind == BlockKind::Call);
+    if !calls.any(|block| block.id.is_none() || block.name.is_none() || !block.arguments) {
         return false;
     }
     let calls = line.bytes.and_then(|bytes| crate::json::value(bytes, &["message", "tool_calls"]));
@@ -175,28 +175,63 @@ fn entry(ty: &str, new: &New<'_>) -> Object {
 
 /// Converts seconds since 1970, with a fraction, as Python spells them.
 fn seconds_to_time(number: &[u8]) -> Time {
-    let general = || std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
-    let seconds = plain_decimal(number).or_else(general);
-    seconds.map_or(Time::NONE, |seconds| Time((seconds * 1000.0) as i64))
+    plain_decimal(number).unwrap_or_else(|| {
+        let seconds = std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
+        seconds.map_or(Time::NONE, |seconds| Time((seconds * 1000.0) as i64))
+    })
 }
 
-/// Returns the value of a decimal number with few digits and no exponent, rounded as the general
-/// conversion rounds it: both the digits and the power of ten are exact, so one division is, too.
-fn plain_decimal(number: &[u8]) -> Option<f64> {
-    const POWERS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-    /// The largest integer up to which every integer is a `f64`.
-    const EXACT: u64 = 1 << 53;
-    if number.len() > 19 {
-        return None;
-    }
-    let (mut digits, mut point) = (0u64, None);
-    for (at, byte) in number.iter().enumerate() {
-        match byte {
-            b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
-            b'.' if point.is_none() => point = Some(at),
-            _ => return None,
+/// Converts a decimal number of seconds without an exponent, if it is certain that the general
+/// conversion leads to the same millisecond.
+///
+/// A `f64` near the present time is off by less than a microsecond, and so is its product with
+/// 1000: only a number that is so near to a whole millisecond may be rounded across it.
+fn plain_decimal(number: &[u8]) -> Option<Time> {
+    const POWERS: [u64; 10] =
+        [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+    let (whole, rest) = number.split_at_checked(10)?;
+    let [b'.', decimals @ ..] = rest else { return None };
+    let below = *POWERS.get(decimals.len())?;
+    let digits = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .try_fold(0u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')))
+    };
+    let (whole, decimals) = (digits(whole)?, digits(decimals)?);
+    // In units of the last decimal: the milliseconds, and what is left of them.
+    let (milliseconds, left) = (decimals * 1000 / below, decimals * 1000 % below);
+    let certain = left * 1000 > below && (below - left) * 1000 > below && whole < 4_000_000_000;
+    certain.then_some(Time((whole * 1000 + milliseconds) as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_general_conversion() {
+        let general = |text: &str| Time((text.parse::<f64>().unwrap() * 1000.0) as i64);
+        let mut chance = 7u64;
+        let mut certain = 0;
+        for round in 0..200_000u64 {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let whole = 1_000_000_000 + (chance >> 16) % 3_500_000_000;
+            let decimals = (chance >> 8) % 1_000_000_000;
+            let mut text = format!("{whole}.{decimals:09}");
+            text.truncate(11 + (round % 10) as usize);
+            // Near a whole millisecond the conversion rounds across it.
+            if round % 3 == 0 && text.len() > 15 {
+                text.replace_range(14.., if round % 2 == 0 { "99996" } else { "00004" });
+            }
+            certain += usize::from(plain_decimal(text.as_bytes()).is_some());
+            if text.parse::<f64>().is_ok() {
+                assert_eq!(seconds_to_time(text.as_bytes()), general(&text), "{text}");
+            }
         }
+        assert!(certain > 50_000, "{certain}");
+        for text in ["1772359200.5", "1772359200", "0.25", "1.5e9", "-3.25", "1772359200.123456789012"] {
+            assert_eq!(seconds_to_time(text.as_bytes()), general(text), "{text}");
+        }
+        assert_eq!(seconds_to_time(b"Infinity"), Time(i64::MAX));
     }
-    let decimals = point.map_or(0, |point| number.len() - point - 1);
-    (digits <= EXACT).then_some(digits as f64 / POWERS.get(decimals)?)
 }

@@ -499,8 +499,12 @@ fn is_chimeras(ty: Option<Str<'_>>) -> bool {
 
 /// Returns whether a message names OpenClaw as the provider that made it.
 fn is_openclaws(line: &Line<'_>) -> bool {
+    const NAME: &[u8] = b"\"openclaw\"";
+    let Some(bytes) = line.bytes.filter(|bytes| memchr::memmem::find(bytes, NAME).is_some()) else {
+        return false;
+    };
     line.fields.str(Field::Role).is_some_and(|role| role.equals("assistant"))
-        && line.bytes.and_then(|bytes| value(bytes, &["message", "provider"])) == Some(b"\"openclaw\"")
+        && value(bytes, &["message", "provider"]) == Some(NAME)
 }
 
 /// Returns the writer that the name of a file and its folder suggest.

@@ -307,11 +307,7 @@ impl Facts {
 pub(super) fn is_not_typed(line: &Line<'_>, flags: Flags) -> bool {
     let fields = &line.fields;
     if let Some(text) = fields.str(Field::Content) {
-        // Most prompts can be recognized by their first byte.
-        let first = text.raw.iter().find(|byte| !byte.is_ascii_whitespace());
-        let may_be_markup =
-            matches!(first, None | Some(b'<' | b'[' | b'\\')) || text.raw.starts_with(b"This session");
-        return may_be_markup && !is_typed(&text.text());
+        return may_be_markup(text.raw) && !is_typed(&text.text());
     }
     if fields.blocks().any(|block| !matches!(block.kind, BlockKind::Text | BlockKind::Thinking)) {
         return false;
@@ -323,8 +319,18 @@ pub(super) fn is_not_typed(line: &Line<'_>, flags: Flags) -> bool {
     let Some(content) = line.bytes.and_then(|bytes| value(bytes, &["message", "content"])) else {
         return false;
     };
-    let said = |block: &[u8]| member(block, "text").and_then(string).is_some_and(|text| is_typed(&text));
+    let said = |block: &[u8]| match member(block, "text") {
+        Some([b'"', raw @ .., b'"']) if !may_be_markup(raw) => true,
+        text => text.and_then(string).is_some_and(|text| is_typed(&text)),
+    };
     !each_item(content).any(said)
+}
+
+/// Returns whether a string, given as it is spelled, may be something else than what the user
+/// typed. Most prompts can be recognized by their first byte.
+fn may_be_markup(raw: &[u8]) -> bool {
+    let first = raw.iter().find(|byte| !byte.is_ascii_whitespace());
+    matches!(first, None | Some(b'<' | b'[' | b'\\')) || raw.starts_with(b"This session")
 }
 
 /// Returns whether an attachment is a prompt that the user typed while the agent was working.
