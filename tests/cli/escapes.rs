@@ -245,7 +245,13 @@ const COMMANDS: &[&[&str]] = &[
     &["switch", "-s", "F", "line:5"], &["switch", "-s", "F", "line:4", "-n"], &["switch", "-s", "F", "--rewind", "turn:1"], &["switch", "-s", "F", "--root"],
     &["export-branch", "F"], &["export-branch", "F", "-o", "G"], &["export-branch", "F", "-n", "-o", "G"], &["export-branch", "F", "--store"],
     &["cherry-pick", "-s", "F", "line:8"], &["cherry-pick", "-s", "F", "-n", "line:8"], &["merge", "-s", "F", "line:8"], &["merge", "-s", "F", "HEAD~2"],
-    &["sessions", "--all"], &["sessions", "--all", "--tree", "--agents"], &["sessions", "--all", "--json"], &["sessions", "--paths", "--all"], &["stats", "--all"], &["stats", "--all", "--json"], &["grep", "--all", "e"],
+    &["log", "F", "--prompts"], &["log", "F", "--stat", "--oneline"], &["log", "-p"], &["grep", "-p", "e"], &["merge-base", "F", "HEAD", "line:6"], &["merge-base", "F", "HEAD", "no-such"],
+    &["export", "F"], &["export", "F", "--to", "txt"], &["export", "F", "--to", "jsonl"], &["export", "F", "-o", "G"], &["export", "F", "--to", "md", "-o", "G"], &["export", "F", "--redact", "--to", "txt"], &["export", "F", "--redact-report", "G", "--to", "txt"],
+    &["append", "-s", "F", "--kind", "message", "--text", "go on", "-n"], &["append", "-s", "F", "--kind", "message", "--text", "go on"],
+    &["drop", "-s", "F", "--others", "-n"], &["drop", "-s", "F", "line:5"], &["drop", "-s", "F", "--others"], &["slim", "F", "--results=1", "-n"], &["slim", "F", "--results=1", "-o", "G"], &["slim", "F", "--images", "-n"], &["slim", "F", "--results=1", "--in-place"],
+    &["join", "F", "F", "-n"], &["join", "F", "nothing-F"], &["move", "-s", "F", "--to", "/moved", "-n"], &["move", "-s", "F", "--to", "/moved"], &["move", "/w", "/moved", "-n"], &["move", "/w", "/moved"],
+    &["archive", "-n"], &["archive"], &["archive", "--verify"], &["sessions", "--archived"], &["restore", "5e55"], &["restore", "5e55", "-n"], &["restore", "5e55", "--to", "back"], &["restore", "no-such-F"],
+    &["fsck", "--places"], &["fsck", "--all"], &["sessions", "--all"], &["sessions", "--all", "--tree", "--agents"], &["sessions", "--all", "--json"], &["sessions", "--paths", "--all"], &["stats", "--all"], &["stats", "--all", "--json"], &["grep", "--all", "e"],
     &["status", "-s", "5e55"], &["op", "log"], &["op", "log", "--json"], &["op", "log", "--stat"], &["op", "prune", "-n"], &["config"], &["undo", "--dry-run"], &["undo", "F"], &["redo", "F"], &["status", "nothing-F"], &["log", "--no-such-F"],
 ];
 
