@@ -5,6 +5,7 @@ use super::shared::exit::Failures;
 use super::shared::file_args::Files;
 use super::shared::options::Global;
 use super::shared::scope::{self, Scope};
+use super::shared::table::Table;
 use super::shared::time::{self, Between, Window};
 use super::shared::{parallel, thread_arg};
 use super::{Exit, Failure, complete};
@@ -17,7 +18,6 @@ use crate::ops::{BranchOf, ids};
 use crate::store::{self, Opened};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde_json::{Map, Value, json};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -496,7 +496,7 @@ impl Shown<'_> {
         if !sum.tools.is_empty() {
             tools(sum, ui)?;
         }
-        let mut table = plain(&["biggest entries", "bytes", "", ""], &[1]);
+        let mut table = Table::new(&["biggest entries", "bytes", "", ""], &[1]);
         for big in &sum.biggest {
             let (id, words) = self.big(big);
             let short = id.map_or_else(|| format!("line:{}", big.line), |id| id.chars().take(8).collect());
@@ -508,7 +508,7 @@ impl Shown<'_> {
                 text::fit(&text::one_line(&words), room),
             ]);
         }
-        print_table(table, ui)
+        table.print(ui)
     }
 
     fn heading(&self, ui: &mut Ui) -> anyhow::Result<()> {
@@ -585,7 +585,7 @@ impl Shown<'_> {
         let weight = |row: &Row| (row.sum.all_taken().usage.tokens(), row.sum.entries().bytes);
         rows.sort_by_key(|row| std::cmp::Reverse(weight(row)));
         let most = rows.first().map_or(0, |row| row.sum.all_taken().usage.tokens());
-        let mut table = plain(&["session", "agent", "entries", "tokens", "", "cost"], &[2, 3, 5]);
+        let mut table = Table::new(&["session", "agent", "entries", "tokens", "", "cost"], &[2, 3, 5]);
         for row in rows.iter().take(ROWS) {
             let tokens = row.sum.all_taken().usage.tokens();
             let title = row.name.clone().or_else(|| row.id.clone()).unwrap_or_else(|| row.file.clone());
@@ -598,7 +598,7 @@ impl Shown<'_> {
                 cost_cell(row.sum.all_taken().usage.cost),
             ]);
         }
-        print_table(table, ui)?;
+        table.print(ui)?;
         if rows.len() > ROWS {
             let more = Count("session", "sessions", rows.len() - ROWS);
             writeln!(ui.out(), "… and {more} more; `--json` lists all")?;
@@ -698,7 +698,7 @@ fn group_table(
     if what == [By::File] {
         groups.sort_by_key(|group| std::cmp::Reverse((group.sum.changes, group.sum.reads)));
     }
-    let mut table = plain(&heads, &right);
+    let mut table = Table::new(&heads, &right);
     for group in groups {
         let sum = &group.sum;
         let taken = sum.all_taken();
@@ -724,7 +724,7 @@ fn group_table(
         }
         table.add_row(cells);
     }
-    print_table(table, ui)
+    table.print(ui)
 }
 
 /// Returns the name of a group, on one line.
@@ -756,18 +756,18 @@ fn cache_write(usage: &Usage) -> String {
 
 fn kinds(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
     let most = sum.kinds.values().map(|amount| amount.bytes).max().unwrap_or(0);
-    let mut table = plain(&["kind", "entries", "bytes", ""], &[1, 2]);
+    let mut table = Table::new(&["kind", "entries", "bytes", ""], &[1, 2]);
     for (kind, amount) in &sum.kinds {
         let bar = bar(amount.bytes, most, ui);
         table.add_row([kind.name().to_owned(), grouped(amount.count), grouped(amount.bytes), bar]);
     }
-    print_table(table, ui)
+    table.print(ui)
 }
 
 fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
     let most = sum.models.values().map(|taken| taken.usage.tokens()).max().unwrap_or(0);
     let heads = ["model", "replies", "in", "out", "cache read", "cache write", "cost", ""];
-    let mut table = plain(&heads, &[1, 2, 3, 4, 5, 6]);
+    let mut table = Table::new(&heads, &[1, 2, 3, 4, 5, 6]);
     let mut models: Vec<_> = sum.models.iter().collect();
     models.sort_by_key(|(_, taken)| std::cmp::Reverse(taken.usage.tokens()));
     for (name, taken) in models {
@@ -776,12 +776,12 @@ fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
         cells.extend(taken_cells(taken, most, ui));
         table.add_row(cells);
     }
-    print_table(table, ui)
+    table.print(ui)
 }
 
 fn tools(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
     let most = sum.tools.values().map(|tool| tool.calls).max().unwrap_or(0);
-    let mut table = plain(&["tool", "calls", "", "results", "errors"], &[1, 3, 4]);
+    let mut table = Table::new(&["tool", "calls", "", "results", "errors"], &[1, 3, 4]);
     let mut tools: Vec<_> = sum.tools.iter().collect();
     tools.sort_by_key(|(_, tool)| std::cmp::Reverse(tool.calls));
     for (name, tool) in tools {
@@ -794,42 +794,7 @@ fn tools(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
             grouped(tool.errors),
         ]);
     }
-    print_table(table, ui)
-}
-
-/// Returns a table without lines, with columns separated by two spaces; those of `right` are
-/// right-aligned.
-fn plain(heads: &[&str], right: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(heads);
-    for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if right.contains(&at) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
-/// Prints a table after a blank line, with quiet headings; without its bars, if they do not fit.
-fn print_table(mut table: Table, ui: &mut Ui) -> anyhow::Result<()> {
-    writeln!(ui.out())?;
-    let bars = |table: &Table| table.lines().any(|line| line.contains('█') || line.contains('#'));
-    if table.lines().any(|line| text::width(line.trim_end()) > ui.look.width) && bars(&table) {
-        let heads: Vec<String> =
-            table.header().into_iter().flat_map(|row| row.cell_iter()).map(|cell| cell.content()).collect();
-        let at = heads.iter().position(String::is_empty);
-        if let Some(column) = at.and_then(|at| table.column_mut(at)) {
-            column.set_constraint(ColumnConstraint::Hidden);
-        }
-    }
-    for (at, line) in table.lines().enumerate() {
-        let line = line.trim_end();
-        let line = if at == 0 { ui.paint(Ink::Quiet, line) } else { line.to_owned() };
-        writeln!(ui.out(), "{line}")?;
-    }
-    Ok(())
+    table.print(ui)
 }
 
 /// Returns a small bar: a value as a fraction of the maximum.

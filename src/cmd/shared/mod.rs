@@ -13,6 +13,7 @@ pub(crate) mod scope;
 pub(crate) mod session_arg;
 pub(crate) mod stored_results;
 pub(crate) mod summary_facts;
+pub(crate) mod table;
 pub(crate) mod template;
 pub(crate) mod thread_arg;
 pub(crate) mod time;
