@@ -142,8 +142,10 @@ enum Form {
     /// A page with the tree beside the conversation
     Html,
     /// Markdown for GitHub and Pandoc
+    #[value(alias = "markdown")]
     Md,
     /// Plain text
+    #[value(alias = "text")]
     Txt,
     /// The whole session in its own format
     Jsonl,
