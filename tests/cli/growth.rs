@@ -143,6 +143,15 @@ fn many_compactions_are_exported_in_time() {
 }
 
 #[test]
+fn ids_that_are_numbers_are_repaired_in_time() {
+    let entry = |at: usize| {
+        json!({ "type": "message", "id": at, "parentId": at as i64 - 1, "timestamp": TIME,
+            "message": { "role": "user", "content": format!("n{at}") } })
+    };
+    run(std::iter::once(header()).chain((0..10_000).map(entry)), &["fsck", "F"], 1);
+}
+
+#[test]
 fn a_revision_may_have_any_number_of_suffixes() {
     let line =
         |at: usize| pi(at, at.checked_sub(1), json!({ "message": { "role": "user", "content": "x" } }));

@@ -205,6 +205,7 @@ impl Round<'_> {
                 .filter(|ix| session.tree.link(*ix) == Parent::Root)
                 .collect();
             let mut given: Vec<String> = Vec::new();
+            let places = if numbers.is_empty() { HashMap::new() } else { session.places() };
             for ix in session.entries.all() {
                 if !without.contains(&ix) {
                     given.push(String::new());
@@ -229,7 +230,7 @@ impl Round<'_> {
                         id
                     }
                     None if is_number => Some(draft.id(ix)?)
-                        .filter(|id| session.find(Key::hash(id.as_bytes())).is_none())
+                        .filter(|id| !places.contains_key(&Key::hash(id.as_bytes())))
                         .unwrap_or_else(|| ids.entry(session.format, taken)),
                     None => ids.entry(session.format, taken),
                 };

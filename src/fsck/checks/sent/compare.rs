@@ -82,7 +82,19 @@ pub(crate) fn compare(
         return Ok(loss);
     }
     let (old_tree, new_tree) = (AgentTree::build(old), AgentTree::build(new));
-    let proof = Compared { before, after, old_tree: &old_tree, new_tree: &new_tree, images: &images, meant };
+    let lines = |is_wanted: fn(&Change) -> bool| {
+        meant.changes.iter().filter(|change| is_wanted(change)).map(|change| change.line).collect()
+    };
+    let proof = Compared {
+        before,
+        after,
+        old_tree: &old_tree,
+        new_tree: &new_tree,
+        images: &images,
+        meant,
+        taken_apart: lines(|change| change.op == "set-aside"),
+        readable: lines(|change| change.why == Check::UnreadableField.id()),
+    };
     let walk = Walk::new(&proof);
     proof.head(&walk, &mut loss)?;
     let mut left = MOST_COMPARED + 8 * old.entries.len();
@@ -252,6 +264,10 @@ struct Compared<'a> {
     new_tree: &'a AgentTree,
     images: &'a Images,
     meant: &'a Meant<'a>,
+    /// The lines from which anything was removed on purpose.
+    taken_apart: HashSet<u64>,
+    /// The lines with fields that were unreadable before.
+    readable: HashSet<u64>,
 }
 
 /// The results of one walk over all links for each path.
@@ -555,12 +571,8 @@ impl Compared<'_> {
         let old = self.before.session;
         // An entry that hides a message may itself have been restored, or have been unreadable
         // before.
-        let is_readable_again = |line: u64| {
-            let why = Check::UnreadableField.id();
-            self.meant.changes.iter().any(|change| change.line == line && change.why == why)
-        };
         let came_back = |by: Ix| match self.images.was.get(&by) {
-            Some(was) => is_readable_again(old.entries.line(*was)),
+            Some(was) => self.readable.contains(&old.entries.line(*was)),
             None => true,
         };
         let mut now: HashMap<Ix, Said> = HashMap::new();
@@ -660,8 +672,7 @@ impl Compared<'_> {
 
     /// Returns whether anything was removed from the line of an entry on purpose.
     fn taken_apart(&self, entry: Ix) -> bool {
-        let line = self.before.session.entries.line(entry);
-        self.meant.changes.iter().any(|change| change.op == "set-aside" && change.line == line)
+        self.taken_apart.contains(&self.before.session.entries.line(entry))
     }
 }
 
