@@ -1,6 +1,7 @@
 //! A new file that the user chose, e.g. a page: it gets its name when it is complete.
 
 use super::Error;
+use super::oplog::Log;
 use super::write::sys;
 use super::write::temp::Temp;
 use std::fs::File;
@@ -19,6 +20,9 @@ impl NewFile {
     /// Begins a file that is to have the name `path`.
     pub fn create(path: &Path) -> Result<NewFile, Error> {
         let failed = |source| Error::Io { path: path.to_owned(), source };
+        if let Some(log) = Log::of_user() {
+            log.note_folder_of_new_file(sys::folder_of(path));
+        }
         let temp = Temp::new(path, 0o666).map_err(failed)?;
         let file = temp.file().and_then(File::try_clone).map_err(failed)?;
         Ok(NewFile { out: BufWriter::with_capacity(1 << 18, file), temp, path: path.to_owned() })

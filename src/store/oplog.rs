@@ -384,6 +384,14 @@ impl Log {
         file.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
     }
 
+    /// Records a folder in which a new file is left unfinished if the program is killed. Creating
+    /// such a file is no operation.
+    pub(in crate::store) fn note_folder_of_new_file(&self, folder: &Path) {
+        let Ok(folder) = fs::canonicalize(folder) else { return };
+        // Only cleaning up needs it.
+        let _ = self.append(&[Line::Folder { op_id: "new-file".into(), folder }], false);
+    }
+
     fn writers(&self) -> io::Result<File> {
         self.make_folder(&self.folder)?;
         OpenOptions::new().read(true).append(true).create(true).open(self.folder.join("writers"))

@@ -30,6 +30,15 @@ pub(super) fn ends() -> bool {
 ///
 /// The file is created and registered in one step: a signal in between would leave it behind.
 pub(super) fn create(path: &Path, mode: u32) -> io::Result<File> {
+    clean_up_at_the_end();
+    let mut files = listed_files();
+    let file = sys::create(path, mode)?;
+    files.push(path.to_owned());
+    Ok(file)
+}
+
+/// Has the registered files removed if a signal ends the program.
+fn clean_up_at_the_end() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Without it, `op prune` removes what a signal leaves.
@@ -39,10 +48,6 @@ pub(super) fn create(path: &Path, mode: u32) -> io::Result<File> {
             std::mem::forget((calm(), remove_noted(|_| true)));
         });
     });
-    let mut files = listed_files();
-    let file = sys::create(path, mode)?;
-    files.push(path.to_owned());
-    Ok(file)
 }
 
 fn listed_files() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -64,6 +69,7 @@ fn remove_noted(is_wanted: impl Fn(&Path) -> bool) -> MutexGuard<'static, Vec<Pa
 /// Creates a folder that is removed if a signal ends the program while it is empty, until
 /// [`forget`] is called.
 pub(super) fn create_folder(path: &Path) -> io::Result<()> {
+    clean_up_at_the_end();
     let mut files = listed_files();
     sys::make_folder(path)?;
     files.push(path.to_owned());
