@@ -443,14 +443,26 @@ impl Build<'_> {
         if !drafts.iter().any(|draft| draft.message.patches.iter().any(unknown)) {
             return Ok(());
         }
+        let mut wanted: HashSet<String> = HashSet::new();
+        for patch in drafts.iter().flat_map(|draft| &draft.message.patches) {
+            if let Patch::NoCall { call, why: NoCall::NotOnPath } = patch {
+                wanted.insert(call.clone());
+            }
+        }
+        // The last call with an id counts. It is rarely far before what is sent.
         let (mut line, mut calls) = (Vec::new(), HashMap::new());
-        for (place, &entry) in path.iter().enumerate() {
+        for (place, &entry) in path.iter().enumerate().rev() {
+            if wanted.is_empty() {
+                break;
+            }
             if self.session.entries.kind(entry) == Kind::Assistant
                 && self.session.entries.flags(entry).has(Flags::CALL)
             {
                 self.source.read(self.session.span(entry), &mut line)?;
                 for (id, ..) in Content::read(self.session.format, &line).calls() {
-                    calls.insert(id.to_owned(), (place, entry));
+                    if wanted.remove(id) {
+                        calls.insert(id.to_owned(), (place, entry));
+                    }
                 }
             }
         }

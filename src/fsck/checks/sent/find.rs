@@ -4,7 +4,7 @@
 //! follows its call. Only if that is not so, the context is built, which reads the lines of that
 //! part.
 
-use crate::context::{Context, NoCall, Patch, kept_in_version_1};
+use crate::context::{Context, NoCall, Patch, Why, kept_in_version_1};
 use crate::format::{Content, Diagnostics, Format, NoteKind, ToolRef};
 use crate::fsck::checks::Finder;
 use crate::fsck::table::Check;
@@ -21,6 +21,9 @@ enum Pairing {
     /// Each result certainly follows its call, and these calls of entries have no result after
     /// them.
     Unanswered(Vec<(Ix, Key)>),
+    /// Each result certainly follows its call, except for the results in these entries: the
+    /// compaction cuts off their calls.
+    Cut(Vec<Ix>, Ix),
     /// Only the context can decide.
     Unsure,
 }
@@ -40,18 +43,18 @@ impl Finder<'_> {
         match self.pairing(side, &path)? {
             Pairing::Sound => return Ok(()),
             Pairing::Unanswered(calls) => return self.unanswered(calls),
+            Pairing::Cut(results, by) => return self.cut_off(&results, by),
             Pairing::Unsure => {}
         }
         let context = Context::build(session, self.source, Context::position(session))?;
         let told = self.reported();
-        let is_told = |ix: Ix, checks: &[Check]| checks.iter().any(|check| told.contains(&(ix, *check)));
         let (mut no_call, mut no_result) = (Vec::new(), Vec::new());
         for message in context.sent() {
             let Some(entry) = message.entry else { continue };
             for patch in &message.patches {
                 match patch {
                     Patch::NoCall { call, why } => no_call.push((entry, call.clone(), *why)),
-                    Patch::NoResult { call, .. } if !is_told(entry, &[Check::UnpairedToolUse]) => {
+                    Patch::NoResult { call, .. } if !told.contains(&(entry, Check::UnpairedToolUse)) => {
                         no_result.push((entry, call.clone()));
                     }
                     _ => {}
@@ -59,24 +62,46 @@ impl Finder<'_> {
             }
         }
         for (entry, call, why) in no_call {
-            let others = [Check::OrphanToolResult, Check::DuplicateToolResult, Check::MisplacedToolResult];
-            // Those findings are not repeated here, and `nameless-call` reports a result that names
-            // no call.
-            if why == NoCall::Unnamed || is_told(entry, &others) {
-                continue;
-            }
-            self.entry(Check::BrokenPair, entry, why.culprit(), |finder, _| {
-                let by = match why.culprit() {
-                    Some(by) => format!(" (`{}`)", finder.id(by)?),
-                    None => String::new(),
-                };
-                Ok(format!("the result of `{call}` is sent without its call: {why}{by}"))
-            })?;
-            if session.format == Format::PiV1 || self.is_on_more_branches(entry) {
-                self.mark_unrepairable();
-            }
+            self.no_call(entry, &call, why, &told)?;
         }
         no_result.iter().try_for_each(|(entry, call)| self.no_result(*entry, call))
+    }
+
+    /// Reports results whose calls are cut off by a compaction.
+    fn cut_off(&mut self, results: &[Ix], by: Ix) -> io::Result<()> {
+        let told = self.reported();
+        for &entry in results {
+            let line = self.line(entry)?;
+            let content = Content::read(self.session.format, &line);
+            let call = content.answers().next().unwrap_or_default();
+            self.no_call(entry, call, NoCall::NotSent(Why::Compacted { by }), &told)?;
+        }
+        Ok(())
+    }
+
+    /// Reports a result that is sent without its call, unless one of the findings in `told` says
+    /// so.
+    fn no_call(&mut self, entry: Ix, call: &str, why: NoCall, told: &HashSet<(Ix, Check)>) -> io::Result<()> {
+        let others = [Check::OrphanToolResult, Check::DuplicateToolResult, Check::MisplacedToolResult];
+        // `nameless-call` reports a result that names no call.
+        if why == NoCall::Unnamed || others.iter().any(|check| told.contains(&(entry, *check))) {
+            return Ok(());
+        }
+        self.entry(Check::BrokenPair, entry, why.culprit(), |finder, _| {
+            let by = match why.culprit() {
+                None => String::new(),
+                // Entries of version 1 have no ids.
+                Some(by) if !finder.session.entries.key(by).is_some() => {
+                    format!(" (line {})", finder.session.entries.line(by))
+                }
+                Some(by) => format!(" (`{}`)", finder.id(by)?),
+            };
+            Ok(format!("the result of `{call}` is sent without its call: {why}{by}"))
+        })?;
+        if self.session.format == Format::PiV1 || self.is_on_more_branches(entry) {
+            self.mark_unrepairable();
+        }
+        Ok(())
     }
 
     /// Reports calls that are sent without their results, unless the whole file contains no result:
@@ -140,7 +165,10 @@ impl Finder<'_> {
                 Some(first.unwrap_or(at))
             }
         };
+        let may_be_cut = matches!(session.format, Format::Pi | Format::PiV1 | Format::PiV2);
         let (mut edited, mut with_tools) = (false, false);
+        // Results without a call in the part that is sent.
+        let mut bare: Vec<(Ix, Key)> = Vec::new();
         // Results follow their calls closely; those that do not are left to the context.
         const NEAR: usize = 64;
         let mut asked: Vec<(Ix, Key)> = Vec::new();
@@ -167,6 +195,7 @@ impl Finder<'_> {
                 next += 1;
                 match (place(&asked, *id), result) {
                     (Some(at), true) => drop(asked.remove(at)),
+                    (None, true) if may_be_cut && flags.has(Flags::RESULT) => bare.push((ix, *id)),
                     (Some(_), false) | (None, true) => return Ok(Pairing::Unsure),
                     (None, false) if fails => {}
                     (None, false) => asked.push((ix, *id)),
@@ -175,6 +204,12 @@ impl Finder<'_> {
         }
         if edited && with_tools && !chimera {
             return Ok(Pairing::Unsure);
+        }
+        if !bare.is_empty() {
+            let cut = from.zip(compaction).filter(|(from, _)| are_cut(side, &bare, &path[..*from]));
+            return Ok(cut.map_or(Pairing::Unsure, |(_, compaction)| {
+                Pairing::Cut(bare.iter().map(|(ix, _)| *ix).collect(), path[compaction])
+            }));
         }
         // pi invents missing results.
         Ok(if chimera && !asked.is_empty() { Pairing::Unanswered(asked) } else { Pairing::Sound })
@@ -192,4 +227,24 @@ impl Finder<'_> {
         }
         false
     }
+}
+
+/// Returns whether the call of each of these results is certainly in the part of the path that a
+/// compaction cuts off: each id has one call in the file, which is in `cut`, and each entry one
+/// result.
+fn are_cut(side: &Diagnostics, results: &[(Ix, Key)], cut: &[Ix]) -> bool {
+    // A compaction cuts through one reply.
+    const MOST: usize = 64;
+    let mut calls: Vec<Option<Ix>> = vec![None; results.len()];
+    if results.len() > MOST || !results.is_sorted_by(|a, b| a.0 < b.0) {
+        return false;
+    }
+    for tool in side.tools.iter().filter(|tool| !tool.result) {
+        for (call, _) in calls.iter_mut().zip(results).filter(|(_, (_, id))| *id == tool.id) {
+            if call.replace(tool.entry).is_some() {
+                return false;
+            }
+        }
+    }
+    calls.iter().all(|call| call.is_some_and(|call| cut.contains(&call)))
 }
