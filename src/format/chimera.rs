@@ -52,14 +52,23 @@ impl Dialect for Chimera {
                 // has no role, or if a call lacks a field.
                 match (fields.get(Field::Message), fields.get(Field::Role)) {
                     (Value::Absent, _) | (Value::Object, Value::Absent) => return LineVerdict::Unknown,
-                    _ if lacks_a_field(line) => return LineVerdict::Unknown,
                     _ => {}
+                }
+                let (mut calls, mut bare) = (false, false);
+                fields.each_tool_block(|block| {
+                    if block.kind == BlockKind::Call {
+                        calls = true;
+                        bare |= block.id.is_none() || block.name.is_none() || !block.arguments;
+                    }
+                });
+                if bare && lacks_a_field(line) {
+                    return LineVerdict::Unknown;
                 }
                 let role = fields.str(Field::Role).unwrap_or(Str { raw: b"" });
                 if let Some(text) = fields.str(Field::Content) {
                     flags.set(Flags::TEXT, !text.is_blank());
                 }
-                flags.set(Flags::CALL, fields.blocks().any(|block| block.kind == BlockKind::Call));
+                flags.set(Flags::CALL, calls);
                 flags.set(Flags::RESULT, role.equals("tool"));
                 match role.raw {
                     b"user" => Kind::User,
@@ -156,10 +165,6 @@ impl Dialect for Chimera {
 
 /// Returns whether a tool call has no `id`, `name` or `arguments` at all.
 fn lacks_a_field(line: &Line<'_>) -> bool {
-    let mut calls = line.fields.blocks().filter(|block| block.kind == BlockKind::Call);
-    if !calls.any(|block| block.id.is_none() || block.name.is_none() || !block.arguments) {
-        return false;
-    }
     let calls = line.bytes.and_then(|bytes| crate::json::value(bytes, &["message", "tool_calls"]));
     each_item(calls.unwrap_or_default())
         .filter(|call| call.starts_with(b"{"))
@@ -175,33 +180,45 @@ fn entry(ty: &str, new: &New<'_>) -> Object {
 
 /// Converts seconds since 1970, with a fraction, as Python spells them.
 fn seconds_to_time(number: &[u8]) -> Time {
-    plain_decimal(number).unwrap_or_else(|| {
-        let seconds = std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
-        seconds.map_or(Time::NONE, |seconds| Time((seconds * 1000.0) as i64))
-    })
+    if let Some(time) = plain_seconds(number) {
+        return time;
+    }
+    let seconds = std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
+    seconds.map_or(Time::NONE, |seconds| Time((seconds * 1000.0) as i64))
 }
 
-/// Converts a decimal number of seconds without an exponent, if it is certain that the general
-/// conversion leads to the same millisecond.
-///
-/// A `f64` near the present time is off by less than a microsecond, and so is its product with
-/// 1000: only a number that is so near to a whole millisecond may be rounded across it.
-fn plain_decimal(number: &[u8]) -> Option<Time> {
+/// Returns the time of a decimal number with few digits and no exponent, as the conversion to `f64`
+/// gives it, or `None` if only that conversion can tell.
+fn plain_seconds(number: &[u8]) -> Option<Time> {
     const POWERS: [u64; 10] =
         [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
-    let (whole, rest) = number.split_at_checked(10)?;
-    let [b'.', decimals @ ..] = rest else { return None };
-    let below = *POWERS.get(decimals.len())?;
-    let digits = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .try_fold(0u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')))
-    };
-    let (whole, decimals) = (digits(whole)?, digits(decimals)?);
-    // In units of the last decimal: the milliseconds, and what is left of them.
-    let (milliseconds, left) = (decimals * 1000 / below, decimals * 1000 % below);
-    let certain = left * 1000 > below && (below - left) * 1000 > below && whole < 4_000_000_000;
-    certain.then_some(Time((whole * 1000 + milliseconds) as i64))
+    /// The largest integer up to which every integer is a `f64`.
+    const EXACT: u64 = 1 << 53;
+    /// The number of seconds below which a `f64` is exact to a thousandth of a millisecond.
+    const PRECISE: u64 = 1 << 32;
+    if number.len() > 19 {
+        return None;
+    }
+    let (mut digits, mut point) = (0u64, None);
+    for (at, byte) in number.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() => point = Some(at),
+            _ => return None,
+        }
+    }
+    let decimals = point.map_or(0, |point| number.len() - point - 1);
+    let power = *POWERS.get(decimals)?;
+    if digits <= EXACT {
+        // Both the digits and the power of ten are exact, so one division rounds as the general
+        // conversion does.
+        return Some(Time((digits as f64 / power as f64 * 1000.0) as i64));
+    }
+    // Python writes more digits than that. Rounding matters only close to a whole millisecond.
+    let (millisecond, rest) = (power / 1000, digits % (power / 1000).max(1));
+    let margin = millisecond / 100;
+    let is_clear = margin > 0 && digits / power < PRECISE && rest > margin && rest < millisecond - margin;
+    is_clear.then(|| Time((digits / millisecond) as i64))
 }
 
 #[cfg(test)]
@@ -209,29 +226,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_those_of_the_general_conversion() {
+    fn a_time_is_what_the_general_conversion_gives() {
         let general = |text: &str| Time((text.parse::<f64>().unwrap() * 1000.0) as i64);
-        let mut chance = 7u64;
-        let mut certain = 0;
-        for round in 0..200_000u64 {
-            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let whole = 1_000_000_000 + (chance >> 16) % 3_500_000_000;
-            let decimals = (chance >> 8) % 1_000_000_000;
-            let mut text = format!("{whole}.{decimals:09}");
-            text.truncate(11 + (round % 10) as usize);
-            // Near a whole millisecond the conversion rounds across it.
-            if round % 3 == 0 && text.len() > 15 {
-                text.replace_range(14.., if round % 2 == 0 { "99996" } else { "00004" });
-            }
-            certain += usize::from(plain_decimal(text.as_bytes()).is_some());
-            if text.parse::<f64>().is_ok() {
-                assert_eq!(seconds_to_time(text.as_bytes()), general(&text), "{text}");
-            }
-        }
-        assert!(certain > 50_000, "{certain}");
-        for text in ["1772359200.5", "1772359200", "0.25", "1.5e9", "-3.25", "1772359200.123456789012"] {
+        let check = |text: &str| {
             assert_eq!(seconds_to_time(text.as_bytes()), general(text), "{text}");
+        };
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 16) % below
+        };
+        for _ in 0..20_000 {
+            let (seconds, decimals) = (random(1 << 33), random(10) as usize);
+            let fraction = random(10u64.pow(decimals as u32).max(1));
+            check(&format!("{seconds}.{fraction:0decimals$}"));
         }
-        assert_eq!(seconds_to_time(b"Infinity"), Time(i64::MAX));
+        // Close to a whole millisecond, rounding decides.
+        for seconds in [1_763_690_228u64, 4_294_967_295, 4_294_967_296] {
+            for thousandths in [0, 1, 499, 998, 999] {
+                for rest in 0..120 {
+                    check(&format!("{seconds}.{:07}", thousandths * 10_000 + rest));
+                    check(&format!("{seconds}.{:07}", thousandths * 10_000 + 9_999 - rest));
+                }
+            }
+        }
+        ["0", "1.5", "1763690228", "-1.25", "1e9", "99999999999.9999999"].iter().for_each(|text| check(text));
+        assert_eq!(plain_seconds(b"1763690228.1234567"), Some(Time(1_763_690_228_123)));
     }
 }

@@ -103,20 +103,17 @@ impl Diagnostics {
         let fields = &line.fields;
         let claude = format == Format::Claude;
         let mut image = link.flags.has(Flags::IMAGE);
-        let (mut nested, mut in_file, mut odd_block) = (false, false, false);
-        for block in fields.blocks() {
-            odd_block |= flaws::is_odd(&block);
-            let result = match block.kind {
-                BlockKind::Call => false,
-                BlockKind::Result => true,
-                _ => continue,
-            };
+        let (mut nested, mut in_file) = (false, false);
+        let mut odd_call = false;
+        let odd_text = fields.each_tool_block(|block| {
+            let result = block.kind == BlockKind::Result;
+            odd_call |= !result && flaws::is_odd_call(block);
             if let Some(id) = block.id.filter(|id| !id.raw.is_empty()) {
                 self.tools.push(ToolRef { id: id.key(), entry: ix, result });
             }
             nested |= block.nested;
             in_file |= claude && block.content.is_some_and(names_a_file);
-        }
+        });
         if link.flags.has(Flags::RESULT)
             && let Some(id) = fields.str(Field::ToolCallId).or(fields.str(Field::CallId))
             && !id.raw.is_empty()
@@ -131,7 +128,7 @@ impl Diagnostics {
                 .map(|id| if link.is_number { Key::of_number(id.raw) } else { id.key() });
             note(NoteKind::NoType, id.unwrap_or(Key::NONE));
         }
-        if flaws::may_have(format, line, link, odd_block) {
+        if flaws::may_have(format, line, link, odd_call || odd_text) {
             note(NoteKind::Flawed, Key::NONE);
         }
         match link.kind {

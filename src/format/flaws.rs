@@ -10,7 +10,7 @@
 
 use super::{Format, Link};
 use crate::json::{
-    Block, BlockKind, Escapes, Field, Line, Members, Str, Value, each_item, member, quoted, set_field, string,
+    Block, Escapes, Field, Line, Members, Str, Value, each_item, member, quoted, set_field, string,
 };
 use crate::model::{Flags, Kind};
 
@@ -105,7 +105,8 @@ fn is_known(format: Format) -> bool {
 }
 
 /// Returns whether a line may have a flaw, judging by the extracted fields. Never misses a line
-/// that has one. `odd_block` says whether [`is_odd`] is true for one of its blocks.
+/// that has one. `odd_block` says whether [`is_odd_call`] is true for one of its calls, or one of
+/// its text blocks has no text.
 pub(super) fn may_have(format: Format, line: &Line<'_>, link: &Link<'_>, odd_block: bool) -> bool {
     let Some(ty) = link.ty.filter(|_| is_known(format)) else { return false };
     let fields = &line.fields;
@@ -139,16 +140,11 @@ pub(super) fn may_have(format: Format, line: &Line<'_>, link: &Link<'_>, odd_blo
     }
 }
 
-/// Returns whether a block may be a call without an id, a name or arguments, or a text block
-/// without a text.
+/// Returns whether a call may have no id, no name or no arguments.
 #[inline]
-pub(super) fn is_odd(block: &Block<'_>) -> bool {
+pub(super) fn is_odd_call(call: &Block<'_>) -> bool {
     let named = |text: Option<Str<'_>>| text.is_some_and(|text| !text.is_blank());
-    match block.kind {
-        BlockKind::Text => !block.says && !block.empty,
-        BlockKind::Call => !block.arguments || !named(block.id) || !named(block.name),
-        _ => false,
-    }
+    !call.arguments || !named(call.id) || !named(call.name)
 }
 
 fn no_content(line: &Line<'_>) -> bool {

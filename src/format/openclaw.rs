@@ -40,11 +40,12 @@ impl Rows {
     #[inline]
     pub(super) fn line(&mut self, line: &Line<'_>, entry: u32) -> bool {
         let fields = &line.fields;
-        let is_side = fields.str(Field::AppendMode).is_some_and(|mode| mode.equals("side"));
+        let is_side = fields.has(Field::AppendMode)
+            && fields.str(Field::AppendMode).is_some_and(|mode| mode.equals("side"));
         if is_side {
             self.sides.push(entry);
         }
-        if matches!(fields.get(Field::ParentId), Value::Absent) {
+        if !fields.has(Field::ParentId) {
             self.unlinked.push(entry);
         }
         is_side

@@ -382,6 +382,12 @@ impl<'l> Fields<'l> {
         self.string(slot.map(|slot| slot.stretch))
     }
 
+    /// Returns whether the line has a field, whatever its value is.
+    #[inline(always)]
+    pub fn has(&self, field: Field) -> bool {
+        self.found.present >> field as u32 & 1 == 1
+    }
+
     /// Returns whether a field is `true`.
     #[inline(always)]
     pub fn is_true(&self, field: Field) -> bool {
@@ -392,6 +398,21 @@ impl<'l> Fields<'l> {
     #[inline]
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = Block<'l>> + '_ {
         self.found.blocks.iter().map(|block| self.block(block))
+    }
+
+    /// Passes on the blocks that are calls or results, in the order of [`Fields::blocks`]. Returns
+    /// whether a text block has no text, not even an empty one.
+    #[inline(always)]
+    pub fn each_tool_block(&self, mut each: impl FnMut(&Block<'l>)) -> bool {
+        let mut is_mute = false;
+        for block in &self.found.blocks {
+            match block.kind {
+                BlockKind::Call | BlockKind::Result => each(&self.block(block)),
+                BlockKind::Text => is_mute |= !block.says && !block.empty,
+                _ => {}
+            }
+        }
+        is_mute
     }
 
     // A caller that wants only the kinds of the blocks does not pay for the rest.
