@@ -2,7 +2,7 @@
 
 use super::multiline::Multiline;
 use super::{Format, Program};
-use crate::json::{Field, Line, Reader, Shape, Str, Value, each_item, value};
+use crate::json::{Field, Line, Reader, Shape, Str, Value, each_item, member, value};
 use std::convert::Infallible;
 use std::path::Path;
 
@@ -499,12 +499,8 @@ fn is_chimeras(ty: Option<Str<'_>>) -> bool {
 
 /// Returns whether a message names OpenClaw as the provider that made it.
 fn is_openclaws(line: &Line<'_>) -> bool {
-    const NAME: &[u8] = b"\"openclaw\"";
-    let Some(bytes) = line.bytes.filter(|bytes| memchr::memmem::find(bytes, NAME).is_some()) else {
-        return false;
-    };
     line.fields.str(Field::Role).is_some_and(|role| role.equals("assistant"))
-        && value(bytes, &["message", "provider"]) == Some(NAME)
+        && line.bytes.and_then(|bytes| member(member(bytes, "message")?, "provider")) == Some(b"\"openclaw\"")
 }
 
 /// Returns the writer that the name of a file and its folder suggest.

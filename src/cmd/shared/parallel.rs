@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// does all the work.
 pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     // A single item is not worth starting threads.
-    match pool().filter(|_| items.len() > 1) {
+    match (items.len() > 1).then(pool).flatten() {
         Some(pool) => pool.install(|| items.par_iter().map(&work).collect()),
         None => items.iter().map(work).collect(),
     }
