@@ -8,7 +8,7 @@
 
 use super::Format;
 use super::claude::stored_results;
-use crate::json::{Members, each_item, each_member, member, string};
+use crate::json::{Members, each_item, each_member, each_object, member, string};
 use std::borrow::Cow;
 
 /// The content of one line.
@@ -134,7 +134,13 @@ impl Usage {
         let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<f64>().ok();
         let mut usage = Usage::default();
         for (key, value) in each_member(stored) {
-            let tokens = || number(value).unwrap_or(0.0) as u64;
+            let tokens = || match value {
+                // Nearly all are small integers.
+                [b'0'..=b'9', ..] if value.len() <= 15 && value.iter().all(u8::is_ascii_digit) => {
+                    value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'))
+                }
+                _ => number(value).unwrap_or(0.0) as u64,
+            };
             match &*key {
                 "input" | "input_tokens" => usage.input = tokens(),
                 "output" | "output_tokens" => usage.output = tokens(),
@@ -183,12 +189,13 @@ impl Usage {
 impl<'l> Content<'l> {
     /// Reads the content of a line.
     pub fn read(format: Format, line: &'l [u8]) -> Content<'l> {
-        let fields = Members::new(line);
+        // One pass over both: a message is most of its line.
+        let (fields, message) = Members::with_nested(line, "message");
         let mut content = Content { ty: fields.text("type"), ..Content::default() };
         match format {
-            Format::Claude => content.claude(&fields),
-            Format::Chimera => content.chimera(&fields),
-            _ => content.pi(&fields),
+            Format::Claude => content.claude(&fields, &message),
+            Format::Chimera => content.chimera(&fields, &message),
+            _ => content.pi(&fields, &message),
         }
         content
     }
@@ -332,13 +339,12 @@ impl<'l> Content<'l> {
         if let Some(text) = string(content) {
             self.blocks.push(Block::Text(text));
         }
-        for block in each_item(content) {
-            self.block(block);
+        for block in each_object(content) {
+            self.block(&block);
         }
     }
 
-    fn block(&mut self, block: &'l [u8]) {
-        let fields = Members::new(block);
+    fn block(&mut self, fields: &Members<'l>) {
         let ty = fields.text("type");
         match &*ty {
             "text" => self.blocks.push(Block::Text(fields.text("text"))),
@@ -359,7 +365,7 @@ impl<'l> Content<'l> {
                 let is_error = fields.get("is_error") == Some(b"true");
                 self.result(fields.text("tool_use_id"), is_error, fields.get("content").unwrap_or_default());
             }
-            "image" => self.blocks.push(image(&fields)),
+            "image" => self.blocks.push(image(fields)),
             _ => self.blocks.push(Block::Other(ty)),
         }
     }
@@ -373,10 +379,10 @@ impl<'l> Content<'l> {
         self.blocks.extend(inside.blocks.into_iter().filter(|block| !matches!(block, Block::Text(_))));
     }
 
-    fn pi(&mut self, fields: &Members<'l>) {
+    fn pi(&mut self, fields: &Members<'l>, message: &Members<'l>) {
         let text = |key| fields.text(key);
         match &*self.ty {
-            "message" => self.pi_message(fields.get("message").unwrap_or_default()),
+            "message" => self.pi_message(message, fields.get("message").unwrap_or_default()),
             "custom_message" => {
                 self.take(fields.get("content").unwrap_or_default());
                 self.text_of_blocks();
@@ -437,8 +443,7 @@ impl<'l> Content<'l> {
         }
     }
 
-    fn pi_message(&mut self, object: &'l [u8]) {
-        let message = Members::new(object);
+    fn pi_message(&mut self, message: &Members<'l>, object: &'l [u8]) {
         let text = |key| message.text(key);
         self.role = text("role");
         self.model = message.string("model");
@@ -473,11 +478,10 @@ impl<'l> Content<'l> {
         }
     }
 
-    fn chimera(&mut self, fields: &Members<'l>) {
+    fn chimera(&mut self, fields: &Members<'l>, message: &Members<'l>) {
         let text = |key| fields.text(key);
         match &*self.ty {
             "message" => {
-                let message = Members::new(fields.get("message").unwrap_or_default());
                 self.role = message.text("role");
                 let content = message.get("content").unwrap_or_default();
                 if self.role == "tool" {
@@ -509,11 +513,10 @@ impl<'l> Content<'l> {
         }
     }
 
-    fn claude(&mut self, fields: &Members<'l>) {
+    fn claude(&mut self, fields: &Members<'l>, message: &Members<'l>) {
         let text = |key| fields.text(key);
         match &*self.ty {
             "user" | "assistant" => {
-                let message = Members::new(fields.get("message").unwrap_or_default());
                 self.role = message.text("role");
                 self.model = message.string("model");
                 self.ended = message.string("stop_reason");
@@ -633,7 +636,7 @@ pub fn blocks(content: &[u8]) -> Vec<Block<'_>> {
 /// Returns the block of an item of a message's content; for a result, the images in it follow.
 pub fn blocks_of_item(item: &[u8]) -> Vec<Block<'_>> {
     let mut inside = Content::default();
-    inside.block(item);
+    inside.block(&Members::new(item));
     inside.blocks
 }
 

@@ -1,5 +1,7 @@
 //! Walking the members of an object and the items of a list that the reader has already checked.
 
+use super::fields::Str;
+use super::string::{decode, place};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -11,7 +13,7 @@ use std::ops::Range;
 /// not belong there, and is empty if `object` is not an object.
 pub fn each_member(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])> {
     let mut cursor = Cursor::new(object, 0);
-    std::iter::from_fn(move || cursor.next())
+    std::iter::from_fn(move || cursor.next().map(|(key, value)| (key.text(), value)))
 }
 
 /// The members of an object that begins somewhere in a text, read one by one.
@@ -31,7 +33,8 @@ impl<'l> Cursor<'l> {
     }
 
     /// Returns the key of the next member, and the offset of its value.
-    fn key(&mut self) -> Option<(Cow<'l, str>, usize)> {
+    #[inline]
+    fn key(&mut self) -> Option<(Str<'l>, usize)> {
         if !self.is_object {
             return None;
         }
@@ -40,7 +43,7 @@ impl<'l> Cursor<'l> {
             return None;
         }
         let key_end = end_of_string(self.text, self.at)?;
-        let key = super::decode(&self.text[self.at + 1..key_end - 1]);
+        let key = Str { raw: &self.text[self.at + 1..key_end - 1] };
         self.at = space(self.text, key_end);
         let has_value = self.text.get(self.at) == Some(&b':');
         has_value.then(|| (key, space(self.text, self.at + 1)))
@@ -52,7 +55,7 @@ impl<'l> Cursor<'l> {
         &self.text[from..to]
     }
 
-    fn next(&mut self) -> Option<(Cow<'l, str>, &'l [u8])> {
+    fn next(&mut self) -> Option<(Str<'l>, &'l [u8])> {
         let (key, from) = self.key()?;
         let to = end_of_value(self.text, from)?;
         Some((key, self.value(from, to)))
@@ -104,13 +107,20 @@ fn items_with<T>(list: &[u8], mut read: impl FnMut(usize) -> Option<(T, usize)>)
 
 /// Returns the text of a JSON string, given with its quotes, or `None` for any other value.
 pub fn string(value: &[u8]) -> Option<Cow<'_, str>> {
-    Some(super::decode(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?))
+    Some(decode(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?))
 }
 
 /// Returns the value of a key of an object, under the same conditions as [`each_member`]. If the
 /// key is repeated, the last one counts.
 pub fn member<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
-    each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
+    let mut cursor = Cursor::new(object, 0);
+    let mut found = None;
+    while let Some((known, value)) = cursor.next() {
+        if known.equals(key) {
+            found = Some(value);
+        }
+    }
+    found
 }
 
 /// Returns the text of a key of an object, like [`member`]; empty if its value is not a string.
@@ -124,30 +134,35 @@ pub fn string_of(object: &[u8], key: &str) -> Option<String> {
     Some(string(member(object, key)?)?.into_owned())
 }
 
-/// The members of an object, split in one pass when several are needed.
+/// The members of an object, split in one pass when several are needed. The keys are as they are
+/// spelled.
 #[derive(Clone, Debug)]
-pub struct Members<'l>(Vec<(Cow<'l, str>, &'l [u8])>);
+pub struct Members<'l>(Vec<(Str<'l>, &'l [u8])>);
+
+/// How many members are expected: more than most objects of agents have.
+const MEMBERS: usize = 16;
 
 impl<'l> Members<'l> {
     /// Splits an object, under the same conditions as [`each_member`].
     pub fn new(object: &'l [u8]) -> Members<'l> {
-        Members(each_member(object).collect())
+        Members::begin(object, 0).0
     }
 
     /// Splits an object and the one that is the value of `key`, in one pass over both. The second is
     /// empty if there is no such value.
     pub fn with_nested(object: &'l [u8], key: &str) -> (Members<'l>, Members<'l>) {
         let mut cursor = Cursor::new(object, 0);
-        let (mut outer, mut inner) = (Vec::new(), Members(Vec::new()));
+        let (mut outer, mut inner) = (Vec::with_capacity(MEMBERS), Members(Vec::new()));
         while let Some((name, from)) = cursor.key() {
             let mut end = None;
-            if name == key {
+            let is_wanted = name.equals(key);
+            if is_wanted {
                 (inner, end) = Members::begin(object, from);
             }
             let Some(to) = end.or_else(|| end_of_value(object, from)) else {
                 // A value without an end is not a member.
-                if name == key {
-                    let known = outer.iter().rfind(|(known, _): &&(Cow<'_, str>, &[u8])| known == key);
+                if is_wanted {
+                    let known = outer.iter().rfind(|(known, _): &&(Str<'_>, &[u8])| known.equals(key));
                     inner = Members::new(known.map_or(&[], |(_, value)| *value));
                 }
                 break;
@@ -161,7 +176,7 @@ impl<'l> Members<'l> {
     /// damaged or there is none.
     fn begin(text: &'l [u8], at: usize) -> (Members<'l>, Option<usize>) {
         let mut cursor = Cursor::new(text, at);
-        let mut members = Vec::new();
+        let mut members = Vec::with_capacity(MEMBERS);
         while let Some(member) = cursor.next() {
             members.push(member);
         }
@@ -171,7 +186,7 @@ impl<'l> Members<'l> {
 
     /// Returns the value of a key; if the key is repeated, the last one.
     pub fn get(&self, key: &str) -> Option<&'l [u8]> {
-        self.0.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
+        self.0.iter().rfind(|(known, _)| known.equals(key)).map(|(_, value)| *value)
     }
 
     /// Returns the text of a key if its value is a string.
@@ -211,13 +226,35 @@ pub fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
     let mut next = from;
     loop {
         // In text, there are many more backslashes than quotes: only those before a quote count.
-        let quote = next + memchr::memchr(b'"', bytes.get(next..)?)?;
+        let rest = bytes.get(next..)?;
+        // After an escaped quote, it is a long text.
+        let found = if next == from { quote(rest) } else { memchr::memchr(b'"', rest) };
+        let quote = next + found?;
+        if bytes[quote - 1] != b'\\' {
+            return Some(quote + 1);
+        }
         let backslashes = bytes[from..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
         if backslashes % 2 == 0 {
             return Some(quote + 1);
         }
         next = quote + 1;
     }
+}
+
+/// Returns the offset of the first quote. Most strings are short: a call of a search would cost
+/// more than looking at their first bytes here.
+#[inline(always)]
+fn quote(bytes: &[u8]) -> Option<usize> {
+    const WORDS: usize = 4;
+    let mut rest = bytes;
+    for _ in 0..WORDS {
+        let Some((word, after)) = rest.split_first_chunk() else { break };
+        if let Some(quote) = place(u64::from_le_bytes(*word), b'"') {
+            return Some(bytes.len() - rest.len() + quote);
+        }
+        rest = after;
+    }
+    memchr::memchr(b'"', rest).map(|quote| bytes.len() - rest.len() + quote)
 }
 
 fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
@@ -276,6 +313,14 @@ mod tests {
         members(r#"{"a":1,"b":"#, &[("a", "1")]);
         members(r#"{"a":1,,"b":2}"#, &[("a", "1")]);
         members(r#"{"a":"\"#, &[]);
+        // The end of a string is found wherever it is.
+        for len in 0..80 {
+            for tail in ["", "\\\"", "\\\\", "\\\\\\\"x"] {
+                let value = format!("\"{}{tail}\"", "x".repeat(len));
+                members(&format!("{{\"a\":{value},\"b\":{value}}}"), &[("a", &value), ("b", &value)]);
+            }
+            members(&format!("{{\"a\":\"{}", "x".repeat(len)), &[]);
+        }
         let items = |text: &str| -> Vec<String> {
             each_item(text.as_bytes()).map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
         };

@@ -29,6 +29,16 @@ pub(super) fn holds(word: u64, byte: u8) -> bool {
     other.wrapping_sub(ONES) & !other & (ONES << 7) != 0
 }
 
+/// Returns which of the eight bytes of a word, in the order of memory, is the first that is `byte`.
+#[inline(always)]
+pub(super) fn place(word: u64, byte: u8) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let other = word ^ (ONES * byte as u64);
+    // A borrow may set bits after the first one, never before it.
+    let found = other.wrapping_sub(ONES) & !other & (ONES << 7);
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
+}
+
 /// Returns the highest bit of each of the eight bytes that is not a digit.
 #[inline(always)]
 pub(super) fn no_digits(word: u64) -> u64 {

@@ -108,16 +108,17 @@ impl Files {
 impl Source for Files {
     fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
         let len = usize::try_from(span.len).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        into.clear();
         match &self.files.get(usize::from(span.file)).ok_or(io::ErrorKind::NotFound)?.1 {
             // Not a memory map: an agent may rewrite this file while it is read, and a page that is
             // gone would end the program by a signal instead of an error.
             Content::File(file) => {
+                // What was there before is overwritten: only what is added has to be cleared.
                 into.resize(len, 0);
                 file.read_exact_at(into, span.offset)
             }
             Content::Memory(bytes) => {
                 let from = usize::try_from(span.offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+                into.clear();
                 into.extend_from_slice(bytes.get(from..from + len).ok_or(io::ErrorKind::UnexpectedEof)?);
                 Ok(())
             }
