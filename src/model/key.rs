@@ -1,5 +1,7 @@
 //! Ids as 64-bit keys.
 
+use std::hash::{BuildHasherDefault, Hasher};
+
 /// An id, as 64 bits.
 ///
 /// An id of up to 8 bytes is its own key, so that equal keys mean equal ids; a longer id is hashed.
@@ -92,6 +94,28 @@ fn load_word(bytes: &[u8], at: usize) -> u64 {
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// Hashes keys, which are hashes or short ids already, for tables of them: one multiplication each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyHasher(u64);
+
+/// Makes a [`KeyHasher`] for each key.
+pub type BuildKeyHasher = BuildHasherDefault<KeyHasher>;
+
+impl Hasher for KeyHasher {
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        self.0 = fold(word ^ 0xA076_1D64_78BD_642F, self.0 ^ 0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.write_u64(Key::hash(bytes).0);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub use ancestry::Ancestry;
 pub use count::{Count, grouped};
 pub use entries::{Entries, Entry, Flags, Ix, Kind};
 pub use fault::{Fault, FaultKind};
-pub use key::Key;
+pub use key::{BuildKeyHasher, Key, KeyHasher};
 pub use plan::{Change, Moved, Piece, Plan, Planned, Target};
 pub use source::{Source, Span, Table};
 pub use time::{Clock, Time, parse_time};

@@ -3,10 +3,12 @@
 use super::Prices;
 use crate::format::{Format, Session, Usage};
 use crate::json::{Members, each_item, each_object, member};
-use crate::model::{Flags, Ix, Key, Kind, Source, Span};
+use crate::model::{BuildKeyHasher, Flags, Ix, Key, KeyHasher, Kind, Source, Span};
+use memchr::memmem::Finder;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::sync::LazyLock;
 
 /// The facts of a session: a few bytes for each reply, call and result, and eight for each entry.
 #[derive(Clone, Debug, Default)]
@@ -84,8 +86,8 @@ impl Facts {
             source,
             facts: Facts { twins: vec![0; session.entries.len()], ..Facts::default() },
             names: HashMap::new(),
-            calls: HashMap::new(),
-            groups: HashMap::new(),
+            calls: HashMap::default(),
+            groups: HashMap::default(),
             advice: HashMap::new(),
             ahead: Vec::new(),
             window: Span { file: 0, offset: 0, len: 0 },
@@ -114,9 +116,9 @@ struct Reading<'s> {
     facts: Facts,
     names: HashMap<String, u32>,
     /// The tool of each call, by the call's id.
-    calls: HashMap<Key, u32>,
+    calls: HashMap<Key, u32, BuildKeyHasher>,
     /// The reply that each group of entries forms, as an index into the usage list.
-    groups: HashMap<Key, usize>,
+    groups: HashMap<Key, usize, BuildKeyHasher>,
     /// The usage of advice, by its hash, as an index into the usage list.
     advice: HashMap<u64, usize>,
     ahead: Vec<u8>,
@@ -373,11 +375,11 @@ pub fn touched_file(tool: &str, arguments: &[u8]) -> Option<(String, bool)> {
 fn twin(session: &Session, entry: Ix, line: &[u8], said: Option<&[u8]>) -> u64 {
     let entries = &session.entries;
     let key = entries.key(entry);
-    let mut hash = DefaultHasher::new();
     let time = entries.time(entry);
     if session.format == Format::Claude {
         // Few lines have it: their bytes are checked first.
-        if memchr::memmem::find(line, b"\"forkedFrom\"").is_some() {
+        static FORKED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"forkedFrom\""));
+        if FORKED.find(line).is_some() {
             let line = Members::new(line);
             let original = line.get("forkedFrom").map(Members::new);
             let original = original.as_ref().map(|from| from.text("messageUuid")).unwrap_or_default();
@@ -389,15 +391,22 @@ fn twin(session: &Session, entry: Ix, line: &[u8], said: Option<&[u8]>) -> u64 {
     }
     match said {
         Some(said) if time.is_some() => {
-            let kind = entries.kind(entry).name();
+            let kind = entries.kind(entry) as u64;
             // The ends distinguish contents as well as the whole does.
             let ends = [&said[..said.len().min(ENDS)], &said[said.len() - said.len().min(ENDS)..]];
-            (time.0, kind, said.len(), ends).hash(&mut hash);
+            let [first, last] = ends.map(|end| Key::hash(end).0);
+            combined(&[time.0 as u64, kind, said.len() as u64, first, last])
         }
         // Short ids of two sessions may be equal by chance, but not at the same millisecond.
-        _ if key.is_some() => (key.0, time.0).hash(&mut hash),
-        _ => line.hash(&mut hash),
+        _ if key.is_some() => combined(&[key.0, time.0 as u64]),
+        _ => combined(&[Key::hash(line).0, line.len() as u64]),
     }
+}
+
+/// Returns one hash of several numbers.
+fn combined(numbers: &[u64]) -> u64 {
+    let mut hash = KeyHasher::default();
+    numbers.iter().for_each(|number| hash.write_u64(*number));
     hash.finish()
 }
 

@@ -14,7 +14,7 @@ pub use groups::{Item, Models, grouped_by};
 pub use prices::{Price, Prices};
 
 use crate::format::{Session, Usage};
-use crate::model::{Flags, Ix, Kind, Span, Time};
+use crate::model::{BuildKeyHasher, Flags, Ix, Kind, Span, Time};
 use std::collections::{BTreeMap, HashSet};
 
 /// The counts.
@@ -220,8 +220,8 @@ pub struct Total {
     pub copies: u64,
     /// How many sessions were counted.
     pub sessions: usize,
-    entries: HashSet<u64>,
-    spent: HashSet<u64>,
+    entries: HashSet<u64, BuildKeyHasher>,
+    spent: HashSet<u64, BuildKeyHasher>,
 }
 
 /// Which entries of a session count: those that are not copies of counted ones, and are in the
