@@ -266,8 +266,7 @@ impl Compared {
             Some(_) => 0,
             None => Tree::shared(&path_a, &path_b),
         };
-        let items_a = diff::items(a, &path_a[shared..], args.all)?;
-        let items_b = diff::items(b, &path_b[shared..], args.all)?;
+        let [items_a, items_b] = diff::items([(a, &path_a[shared..]), (b, &path_b[shared..])], args.all)?;
         let steps = diff::align(&items_a, &items_b);
         let ancestor = shared.checked_sub(1).map(|at| path_a[at]);
         Ok(Compared { ancestor, a: items_a, b: items_b, context_a: None, context_b: None, steps })

@@ -311,7 +311,7 @@ proptest! {
                 prop_assert!(false, "{:?}: {}", format, why);
             }
             let again_side = Snapshot { session: &again, source: &again_source };
-            let (one, two) = (items(side, &branch, false).unwrap(), items(again_side, copies, false).unwrap());
+            let [one, two] = items([(side, &branch), (again_side, copies)], false).unwrap();
             prop_assert!(align(&one, &two).iter().all(|step| !step.differs()), "{:?}\n{}", format, String::from_utf8_lossy(&new));
             // If the receiving path has other calls, none occurs twice on it.
             if format != Format::Claude {

@@ -31,6 +31,9 @@ impl Step {
 /// By id, then by content, each in an order that both sides share; then, between two aligned pairs,
 /// by turn and kind. Costs O(n log n). Swapping the sides swaps the steps.
 pub fn align(a: &[Item], b: &[Item]) -> Vec<Step> {
+    if a.is_empty() || b.is_empty() {
+        return steps(a, b, Vec::new());
+    }
     // If several alignments are equally good, the choice must not depend on which side comes first.
     let weigh = |items: &[Item]| -> Vec<u64> { items.iter().map(|item| item.says).collect() };
     if (b.len(), weigh(b)) < (a.len(), weigh(a)) {

@@ -44,32 +44,45 @@ impl ItemKind {
     }
 }
 
-/// Returns the items of a path that are compared; with `all` also settings, labels, markers and
+/// Returns the items of two paths that are compared; with `all` also settings, labels, markers and
 /// thinking.
 ///
-/// Reads each of their lines.
-pub fn items(side: Snapshot<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
+/// Reads each of their lines. If one path has no items, whatever the other has is only there: then
+/// no line is read, and the hashes of the contents are 0.
+pub fn items(sides: [(Snapshot<'_>, &[Ix]); 2], all: bool) -> io::Result<[Vec<Item>; 2]> {
+    let is_compared = |side: Snapshot<'_>, ix: Ix| all || super::filter::conversation(side.session, ix);
+    let is_empty = |(side, path): (Snapshot<'_>, &[Ix])| !path.iter().any(|ix| is_compared(side, *ix));
+    let is_one_sided = sides.into_iter().any(is_empty);
+    let [a, b] = sides.map(|(side, path)| {
+        let path = path.iter().copied().filter(|ix| is_compared(side, *ix));
+        match is_one_sided {
+            true => Ok(path.map(|ix| unread(side, ix)).collect()),
+            false => read(side, path, all),
+        }
+    });
+    Ok([a?, b?])
+}
+
+/// Returns the item of an entry whose line is not read.
+fn unread(side: Snapshot<'_>, ix: Ix) -> Item {
+    let entries = &side.session.entries;
+    Item { ix, key: entries.key(ix), says: 0, sort: ItemKind(entries.kind(ix)) }
+}
+
+/// Returns the items of some entries, with the hashes of their contents.
+fn read(side: Snapshot<'_>, path: impl Iterator<Item = Ix>, all: bool) -> io::Result<Vec<Item>> {
     let session = side.session;
     let (mut out, mut line) = (Vec::new(), Vec::new());
     for ix in path {
-        if !all && !super::filter::conversation(session, *ix) {
-            continue;
-        }
-        side.read(*ix, &mut line)?;
+        side.read(ix, &mut line)?;
         let content = Content::read(session.format, &line);
         let mut hasher = DefaultHasher::new();
         says(&content, all).hash(&mut hasher);
-        if session.entries.flags(*ix).has(Flags::IMAGE) {
+        if session.entries.flags(ix).has(Flags::IMAGE) {
             images(&line, &mut hasher);
         }
-        let kind = session.entries.kind(*ix);
-        kind.hash(&mut hasher);
-        out.push(Item {
-            ix: *ix,
-            key: session.entries.key(*ix),
-            says: hasher.finish(),
-            sort: ItemKind(kind),
-        });
+        session.entries.kind(ix).hash(&mut hasher);
+        out.push(Item { says: hasher.finish(), ..unread(side, ix) });
     }
     Ok(out)
 }
