@@ -13,6 +13,7 @@ const HELD: usize = 4 << 20;
 const VAIN: usize = 64 << 20;
 
 /// A line, or several that form one object, to be read again.
+#[derive(Clone)]
 pub(super) struct Raw {
     /// Its bytes, without the line ending; line breaks inside are replaced by spaces.
     pub bytes: Vec<u8>,
@@ -78,7 +79,7 @@ pub(super) fn faults_of(line: &Line<'_>) -> impl Iterator<Item = LineFault> {
 }
 
 /// Lines that may be parts of one object.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Multiline {
     held: VecDeque<Raw>,
     bytes: usize,
@@ -196,7 +197,7 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// Follows the brackets of one object over several lines.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Nest {
     /// The closing brackets that must follow.
     stack: Vec<u8>,

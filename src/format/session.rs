@@ -234,6 +234,33 @@ pub struct Builder {
 }
 
 impl Builder {
+    /// Returns a builder of the session as far as it is known now, so that this one can go on.
+    pub fn snapshot(&self) -> Builder {
+        Builder {
+            format: self.format,
+            program: self.program,
+            gathered: self.gathered.clone(),
+            entries: self.entries.clone(),
+            others: self.others.clone(),
+            faults: self.faults.clone(),
+            joined: self.joined.clone(),
+            files: self.files.clone(),
+            partial: self.partial,
+            copies: self.copies,
+            side: self.side.clone(),
+            strays: self.strays,
+            spread: self.spread.clone(),
+            again: None,
+        }
+    }
+
+    /// Returns the end of the lines of the file so far, and their number, or `None` if the last one
+    /// has no line feed: it may go on.
+    pub fn whole_lines(&self) -> Option<(u64, u64)> {
+        let facts = self.files.last().filter(|facts| facts.ends_in_newline)?;
+        Some((facts.bytes, facts.lines))
+    }
+
     /// Creates a reader for the lines to come.
     pub fn reader(&self) -> Reader {
         self.format.reader()

@@ -30,6 +30,7 @@ pub use files::Files;
 pub use new_file::NewFile;
 pub use read::end::End;
 pub use read::ends::open_ends;
+pub use read::growing::Growing;
 pub use read::search::{LineSink, search_lines};
 pub use read::tail::{TailRequest, open_end, open_part};
 pub use read::whole::{Opened, Options, is_read_once, open, open_any, open_raw};

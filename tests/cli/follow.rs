@@ -141,3 +141,99 @@ fn follows(path: &Path, last: [&str; 2]) {
     bough.kill().unwrap();
     bough.wait().unwrap();
 }
+
+/// What a process has read so far, in bytes, by whatever call.
+#[cfg(target_os = "linux")]
+fn bytes_read(process: u32) -> u64 {
+    let facts = std::fs::read_to_string(format!("/proc/{process}/io")).unwrap();
+    facts.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+/// A session of pi or of Claude Code of at least `len` bytes; returns the id of its last entry, too.
+#[cfg(target_os = "linux")]
+fn long_session(is_claude: bool, len: usize) -> (String, String) {
+    let mut text = match is_claude {
+        true => String::new(),
+        false => "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/\"}\n".to_owned(),
+    };
+    let mut last = String::new();
+    let mut number = 0;
+    while text.len() < len {
+        let id = format!("{number:08}");
+        text += &entry_after(is_claude, &id, &last, &"x".repeat(900));
+        last = id;
+        number += 1;
+    }
+    (text, last)
+}
+
+#[cfg(target_os = "linux")]
+fn entry_after(is_claude: bool, id: &str, parent: &str, content: &str) -> String {
+    let parent = if parent.is_empty() { "null".into() } else { format!("\"{parent}\"") };
+    let message = format!("\"message\":{{\"role\":\"user\",\"content\":\"{content}\"}}");
+    match is_claude {
+        true => format!(
+            "{{\"parentUuid\":{parent},\"isSidechain\":false,\"sessionId\":\"s\",\"type\":\"user\",{message},\"uuid\":\"{id}\"}}\n"
+        ),
+        false => format!("{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":{parent},{message}}}\n"),
+    }
+}
+
+/// Follows a session, appends entries, and returns the most bytes that were read for one of them.
+#[cfg(target_os = "linux")]
+fn most_read(is_claude: bool, len: usize, options: &[&str]) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let (text, mut last) = long_session(is_claude, len);
+    std::fs::write(&path, &text).unwrap();
+    let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))
+        .args(["log", "--follow", "-n", "1"])
+        .args(options)
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(bough.stdout.take().unwrap()).lines();
+    let mut wait_for = |id: &str| while !lines.next().unwrap().unwrap().contains(id) {};
+    wait_for(&last);
+    let mut most = 0;
+    let mut append = |round: &str, is_counted: bool| {
+        for at in 0..3 {
+            let before = bytes_read(bough.id());
+            let id = format!("{round}{at:04}");
+            let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+            file.write_all(entry_after(is_claude, &id, &last, "more").as_bytes()).unwrap();
+            wait_for(&id);
+            last = id;
+            // The first reading after a change of another kind is a whole one.
+            if is_counted || at > 0 {
+                most = most.max(bytes_read(bough.id()) - before);
+            }
+        }
+    };
+    append("aaaa", true);
+    // The end is cut off.
+    OpenOptions::new().write(true).open(&path).unwrap().set_len(text.len() as u64).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    append("bbbb", false);
+    // Another file takes its place, with the same entries.
+    let other = folder.path().join("other");
+    std::fs::write(&other, std::fs::read(&path).unwrap()).unwrap();
+    std::fs::rename(&other, &path).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    append("cccc", false);
+    append("dddd", true);
+    bough.kill().unwrap();
+    bough.wait().unwrap();
+    most
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_read_for_a_new_line_does_not_grow_with_the_session() {
+    for (is_claude, options) in [(false, &["--oneline"][..]), (false, &["--json"]), (true, &["--oneline"])] {
+        let [small, large] = [1 << 20, 4 << 20].map(|len| most_read(is_claude, len, options));
+        assert!(small < 1 << 18 && large < 1 << 18, "{options:?}: {small} and {large} bytes for a line");
+    }
+}

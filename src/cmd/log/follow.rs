@@ -9,11 +9,11 @@ use crate::format::Session;
 use crate::model::{Ix, Key};
 use crate::ops::tool_calls;
 use crate::store::write::nobody_reads;
-use crate::store::{self, End, Opened, TailRequest};
+use crate::store::{self, End, Growing, Opened, Options, TailRequest};
 use crate::ui::{Ui, text};
 use std::collections::HashSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often a growing session is checked.
@@ -35,6 +35,13 @@ pub(super) fn follow(
         let hint = "name a file".to_owned();
         return Err(Failure::Usage { what: "can't follow standard input or a pipe".into(), hint }.into());
     }
+    let mut again = Again::new(global, &path, &opened);
+    if let Again::Appended(growing) = &mut again
+        && let Ok(now) = growing.read()
+    {
+        // From here on, nothing is read twice.
+        opened = now;
+    }
     let mut behind: Option<Behind> = None;
     // Taken before anything is printed: a program that sees the output may immediately rewrite the
     // file.
@@ -49,9 +56,12 @@ pub(super) fn follow(
                 last
             }
             Some(Behind::Byte(byte)) => some_of(&opened, keep, from(&opened.session, *byte), usize::MAX)?,
-            Some(Behind::Known(known)) => {
+            Some(Behind::Known { keys, are_all }) => {
                 let entries = &opened.session.entries;
-                let new = entries.all().filter(|ix| !known.contains(&entries.key(*ix)));
+                let is_new = |ix: &Ix| !keys.contains(&entries.key(*ix));
+                // If only the last entries are known, the others come before them.
+                let last = entries.all().rev().find(|ix| !is_new(ix)).filter(|_| !are_all);
+                let new = entries.all().filter(|ix| last.is_none_or(|last| *ix > last)).filter(is_new);
                 some_of(&opened, keep, new, usize::MAX)?
             }
         };
@@ -70,16 +80,22 @@ pub(super) fn follow(
         }
         let known = || {
             let entries = &opened.session.entries;
-            Behind::Known(entries.all().map(|ix| entries.key(ix)).collect())
+            let keys = entries.all().map(|ix| entries.key(ix)).collect();
+            Behind::Known { keys, are_all: !opened.session.partial }
         };
-        let (same, now, next) = loop {
+        let was = end.byte();
+        let (same, next, now) = loop {
             let same = end.still_there(&path)?;
-            match reopen(global, &path, same) {
+            match again.read(same) {
                 Ok(now) => {
-                    let next = End::take(&now);
                     // It may have been written while it was opened.
-                    if next.is_known() && end.still_there(&path)? == same {
-                        break (same, now, next);
+                    let is_same = end.still_there(&path)? == same;
+                    if is_same && same == Some(end.byte()) {
+                        break (same, end.after(&now), now);
+                    }
+                    let next = End::take(&now);
+                    if is_same && next.is_known() {
+                        break (same, next, now);
                     }
                 }
                 // A program that rewrites a file truncates it first.
@@ -89,7 +105,7 @@ pub(super) fn follow(
                 Err(error) => return Err(error.into()),
             }
         };
-        if same != Some(end.byte()) {
+        if same != Some(was) {
             ui.note(format_args!(
                 "{} was truncated; new entries follow",
                 text::one_line(&path.display().to_string())
@@ -100,17 +116,39 @@ pub(super) fn follow(
     }
 }
 
-/// Opens the session again, from the end as far as is needed for everything from a byte offset on.
-fn reopen(global: &Global, path: &Path, byte: Option<u64>) -> Result<Opened, store::Error> {
-    // With `--json`, line numbers are needed.
-    let Some(byte) = byte.filter(|_| !global.json) else { return store::open(path, global.options()) };
-    let enough = |session: &Session| {
-        let first = session.entries.all().next();
-        first.is_some_and(|first| session.entries.span(first).offset < byte)
-            && tool_calls::are_known(session, from(session, byte))
-    };
-    let part = TailRequest { side: true, enough: &enough, ..TailRequest::default() };
-    store::open_part(path, global.options(), &part)
+/// Reads the session again after it changed.
+enum Again {
+    /// From the end, as far as is needed; nothing of what came before is held in memory.
+    End(PathBuf, Options),
+    /// Only what was appended, for what a part does not tell: line numbers, or HEAD in some formats.
+    Appended(Box<Growing>),
+}
+
+impl Again {
+    /// `opened` is the session as it was opened at first.
+    fn new(global: &Global, path: &Path, opened: &Opened) -> Again {
+        match opened.session.partial {
+            true => Again::End(path.to_owned(), global.options()),
+            false => Again::Appended(Box::new(Growing::new(path, global.options()))),
+        }
+    }
+
+    /// Opens the session; the file is unchanged up to a byte offset, if there is one.
+    fn read(&mut self, byte: Option<u64>) -> Result<Opened, store::Error> {
+        match self {
+            Again::Appended(growing) => growing.read(),
+            Again::End(path, options) => {
+                let Some(byte) = byte else { return store::open(path, *options) };
+                let enough = |session: &Session| {
+                    let first = session.entries.all().next();
+                    first.is_some_and(|first| session.entries.span(first).offset < byte)
+                        && tool_calls::are_known(session, from(session, byte))
+                };
+                let part = TailRequest { side: true, enough: &enough, ..TailRequest::default() };
+                store::open_part(path, *options, &part)
+            }
+        }
+    }
 }
 
 /// What is known of the file, so that only new entries are printed.
@@ -118,7 +156,11 @@ enum Behind {
     /// Everything from this offset on is new; the file before it is unchanged.
     Byte(u64),
     /// The file was rewritten: entries with other ids are new.
-    Known(HashSet<Key>),
+    Known {
+        keys: HashSet<Key>,
+        /// Whether these are all entries that were in the file, and not only the last ones.
+        are_all: bool,
+    },
 }
 
 /// Returns the entries of a session whose lines begin at or after a byte offset.

@@ -18,7 +18,7 @@ use super::shared::session_arg;
 use super::{Exit, Failure, complete};
 use crate::ops::filter::Mode;
 use crate::store::locate::{self, Found};
-use crate::store::{self, Options};
+use crate::store::{self, Growing, Options};
 use crate::ui::{Look, Ui};
 use clap_complete::engine::ArgValueCompleter;
 use navigator::{Kept, Leave, Navigator, Step, Use};
@@ -235,15 +235,16 @@ const LOOK: Duration = Duration::from_millis(50);
 impl Browser<'_> {
     fn browse(&mut self, mut kept: Kept) -> anyhow::Result<(Left, Kept)> {
         let bough = Bough::new(self.path)?;
-        let mut loader = Loader::new(self.path.to_owned(), self.options);
+        let mut growing = Growing::new(self.path, self.options);
         let first = if self.screen.is_live() { Model::read_end(self.path, self.options) } else { None };
-        let mut model = match first {
-            Some(model) => {
-                loader.start();
-                model
-            }
-            None => Model::read(self.path, self.options)?,
+        let (mut model, is_whole) = match first {
+            Some(model) => (model, false),
+            None => (Model::read(&mut growing)?, true),
         };
+        let mut loader = Loader::new(growing);
+        if !is_whole {
+            loader.start();
+        }
         loop {
             let mut navigator = Navigator::new(&model, &bough, self.purpose, kept);
             let next = self.drive(&mut navigator, &mut loader)?;

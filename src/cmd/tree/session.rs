@@ -7,10 +7,11 @@ use crate::model::Ix;
 use crate::ops::rows::Order;
 use crate::store::oplog::Log;
 use crate::store::write::Signs;
-use crate::store::{self, End, Opened, Options, TailRequest};
+use crate::store::{self, End, Growing, Opened, Options, TailRequest};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A session that was read.
@@ -31,9 +32,9 @@ pub(super) struct Model {
 const FIRST_ROWS: usize = 200;
 
 impl Model {
-    /// Reads the session as a whole.
-    pub(super) fn read(path: &Path, options: Options) -> anyhow::Result<Model> {
-        Model::new(store::open(path, options)?)
+    /// Reads the session as a whole; what is known of a file that only grew is not read again.
+    pub(super) fn read(growing: &mut Growing) -> anyhow::Result<Model> {
+        Model::new(growing.read()?)
     }
 
     /// Reads the end of a large file: enough for a screen of rows. `None` if only the whole would do.
@@ -78,8 +79,7 @@ impl Model {
 
 /// Reads a session in the background.
 pub(super) struct Loader {
-    path: PathBuf,
-    options: Options,
+    growing: Arc<Mutex<Growing>>,
     /// What the reading thread gives, if one is at work.
     coming: Option<Receiver<anyhow::Result<Model>>>,
     /// Whether to read once more, since the file may have changed after the reading began.
@@ -89,8 +89,9 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    pub(super) fn new(path: PathBuf, options: Options) -> Loader {
-        Loader { path, options, coming: None, again: false, began: Instant::now(), took: Duration::ZERO }
+    pub(super) fn new(growing: Growing) -> Loader {
+        let growing = Arc::new(Mutex::new(growing));
+        Loader { growing, coming: None, again: false, began: Instant::now(), took: Duration::ZERO }
     }
 
     /// Begins to read the whole session; if that is under way, once more after it.
@@ -101,10 +102,11 @@ impl Loader {
         }
         self.began = Instant::now();
         let (give, coming) = channel();
-        let (path, options) = (self.path.clone(), self.options);
+        let growing = self.growing.clone();
         std::thread::spawn(move || {
             // Nobody waits for it if the navigator was left meanwhile.
-            let _ = give.send(Model::read(&path, options));
+            let mut growing = growing.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = give.send(Model::read(&mut growing));
         });
         self.coming = Some(coming);
     }

@@ -12,6 +12,9 @@ use std::path::Path;
 /// How many of the last bytes are kept.
 const WINDOW: u64 = 1 << 20;
 
+/// How many of them are compared first: nearly always, a file only grew.
+const FEW: usize = 16 << 10;
+
 /// The end of a file when it was read.
 pub struct End {
     stamp: Option<Stamp>,
@@ -34,6 +37,24 @@ impl End {
             last.clear();
         }
         End { stamp: opened.files.stamp(0).cloned(), byte, last }
+    }
+
+    /// Reads the end of a session that is unchanged up to this end, as [`End::take`] does; only what
+    /// was appended is read.
+    pub fn after(mut self, opened: &Opened) -> End {
+        let entries = &opened.session.entries;
+        let last = entries.all().next_back().map(|last| entries.span(last));
+        let byte = last.map_or(0, |last| last.offset + last.len);
+        let appended = byte.checked_sub(self.byte).filter(|appended| *appended < WINDOW);
+        let Some(len) = appended.filter(|_| self.is_known()) else { return End::take(opened) };
+        let mut new = Vec::new();
+        if opened.files.read(Span { file: 0, offset: self.byte, len }, &mut new).is_err() {
+            return End::take(opened);
+        }
+        self.last.extend_from_slice(&new);
+        let more = self.last.len().saturating_sub(WINDOW as usize);
+        self.last.drain(..more);
+        End { stamp: opened.files.stamp(0).cloned(), byte, last: self.last }
     }
 
     /// Returns the end of the last entry.
@@ -61,8 +82,14 @@ impl End {
     /// it; `None` if that is before all the bytes that were kept.
     pub fn still_there(&self, path: &Path) -> Result<Option<u64>, Error> {
         let start = self.byte - self.last.len() as u64;
-        let now = File::open(path).and_then(|file| read_at(&file, start, self.last.len()));
-        let now = now.map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let file = File::open(path).map_err(io)?;
+        let few = &self.last[self.last.len().saturating_sub(FEW)..];
+        let is_same = read_at(&file, self.byte - few.len() as u64, few.len()).map_err(io)? == few;
+        if is_same && !few.is_empty() {
+            return Ok(Some(self.byte));
+        }
+        let now = read_at(&file, start, self.last.len()).map_err(io)?;
         let same = self.last.iter().zip(&now).take_while(|(was, is)| was == is).count();
         if same == self.last.len() {
             return Ok((same > 0 || self.byte == 0).then_some(self.byte));

@@ -1,7 +1,7 @@
 //! Reading large session files in parallel.
 
 use super::whole::read_at;
-use crate::format::{Builder, Segment, Session};
+use crate::format::{Builder, Segment};
 use crate::json::{Line, Reader};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,7 +24,7 @@ const SEGMENT: u64 = if cfg!(test) { 1000 } else { 8 << 20 };
 /// A worker reads the lines that begin in its segment, and makes columns of them; these are joined
 /// in the order of the file. `begin` creates an empty builder of the session. If lines depend on
 /// others in another segment, the file has to be read as a whole.
-pub(crate) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Result<Option<Session>> {
+pub(crate) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Result<Option<Builder>> {
     match std::thread::available_parallelism().map_or(1, |count| count.get()) {
         1 => Ok(None),
         workers => read_with(workers, len, SEGMENT, file, begin),
@@ -37,7 +37,7 @@ fn read_with(
     segment: u64,
     file: &File,
     begin: impl Fn() -> Builder,
-) -> io::Result<Option<Session>> {
+) -> io::Result<Option<Builder>> {
     let count = len.div_ceil(segment);
     // Bytes after the last segment were written in the meantime, and belong to it.
     let ends = |number: u64| if number + 1 == count { u64::MAX } else { (number + 1) * segment };
@@ -88,7 +88,7 @@ fn read_with(
                 due += 1;
             }
         }
-        Ok(Some(whole.finish()))
+        Ok(Some(whole))
     })
 }
 
@@ -158,7 +158,7 @@ fn ends_line(file: &File, at: u64) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{Detected, detect};
+    use crate::format::{Detected, Session, detect};
     use proptest::prelude::*;
     use std::io::Write;
 
@@ -184,6 +184,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text).unwrap();
         let read = read_with(2, text.len() as u64, segment, file.as_file(), || builder(text)).unwrap();
+        let read = read.map(Builder::finish);
         let mut whole = builder(text);
         lines(file.as_file(), &mut Reader::new(), 0, u64::MAX, |line| whole.line(line)).unwrap();
         let whole = whole.finish();

@@ -266,7 +266,7 @@ fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Se
         builder
     };
     match parallel::read(len, file, builder).map_err(io)? {
-        Some(session) => Ok(session),
+        Some(builder) => Ok(builder.finish()),
         None => read_file(path, options, file, len),
     }
 }
@@ -309,7 +309,7 @@ fn read_memory(chosen: ChosenFormat, options: Options, bytes: &[u8]) -> Session 
     builder.finish()
 }
 
-fn begin(chosen: ChosenFormat, options: Options) -> Builder {
+pub(crate) fn begin(chosen: ChosenFormat, options: Options) -> Builder {
     let mut builder = Builder::new(chosen.format);
     builder.program(chosen.program);
     if options.side {
