@@ -63,7 +63,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
         return Ok(Context { thinking: Some("off".into()), ..Context::default() });
     };
     let path = session.tree.path(leaf);
-    let mut build = Build { session, source, line: Vec::new(), context: Context::default() };
+    let mut build = Build { session, source, line: Vec::new(), context: Context::default(), replacing: None };
     let path = build.without_popped(path)?;
     let from = build.begins(&path)?;
     build.settings(&path[from..])?;
@@ -95,6 +95,8 @@ struct Build<'s> {
     source: &'s dyn Source,
     line: Vec<u8>,
     context: Context,
+    /// The compaction for which entries were left out, once all entries are chosen.
+    replacing: Option<Ix>,
 }
 
 /// The entries of the path that count, in the order in which they are sent.
@@ -503,6 +505,10 @@ impl Build<'_> {
 
     fn drafts(&mut self, chosen: &Chosen) -> io::Result<Vec<Draft>> {
         let edits = self.edits(&chosen.entries)?;
+        self.replacing = self.context.dropped.iter().find_map(|dropped| match dropped.why {
+            Why::Compacted { by } | Why::InProviderHistory { by } => Some(by),
+            _ => None,
+        });
         let mut drafts = Vec::new();
         for (place, &entry) in chosen.entries.iter().enumerate() {
             let from = drafts.len();
@@ -598,7 +604,7 @@ impl Build<'_> {
             "compaction" => {
                 let harness = matches!(session.format, Format::Harness | Format::HarnessV4);
                 if !is_compaction && !harness {
-                    let by = self.context_compaction(entry);
+                    let by = self.replacing.unwrap_or(entry);
                     return Ok(Some(Why::OlderCompaction { by }));
                 }
                 self.compaction(entry, harness, into)?;
@@ -606,19 +612,6 @@ impl Build<'_> {
             _ => return Ok(Some(Why::NoPart)),
         }
         Ok(None)
-    }
-
-    /// Returns the compaction that replaced an older one, i.e. the one for which entries were
-    /// dropped, or the older one itself if there is none.
-    fn context_compaction(&self, older: Ix) -> Ix {
-        self.context
-            .dropped
-            .iter()
-            .find_map(|dropped| match dropped.why {
-                Why::Compacted { by } | Why::InProviderHistory { by } => Some(by),
-                _ => None,
-            })
-            .unwrap_or(older)
     }
 
     fn compaction(&mut self, entry: Ix, harness: bool, into: &mut Vec<Draft>) -> io::Result<()> {
