@@ -82,7 +82,7 @@ pub(crate) fn compare(
         return Ok(loss);
     }
     let (old_tree, new_tree) = (AgentTree::build(old), AgentTree::build(new));
-    let lines = |is_wanted: fn(&Change) -> bool| {
+    let lines = |is_wanted: fn(&Change) -> bool| -> HashSet<u64> {
         meant.changes.iter().filter(|change| is_wanted(change)).map(|change| change.line).collect()
     };
     let proof = Compared {
@@ -94,6 +94,8 @@ pub(crate) fn compare(
         meant,
         taken_apart: lines(|change| change.op == "set-aside"),
         readable: lines(|change| change.why == Check::UnreadableField.id()),
+        relinked: lines(|change| change.why == Check::DanglingParent.id()),
+        replaced: lines(|change| change.why == Check::MissingKept.id()).into_iter().max().unwrap_or(0),
     };
     let walk = Walk::new(&proof);
     proof.head(&walk, &mut loss)?;
@@ -268,6 +270,12 @@ struct Compared<'a> {
     taken_apart: HashSet<u64>,
     /// The lines with fields that were unreadable before.
     readable: HashSet<u64>,
+    /// The lines of entries that were below a missing parent. An orphan that Claude Code attached by
+    /// guessing is now attached where the repair found it to belong.
+    relinked: HashSet<u64>,
+    /// The line of the last compaction that takes effect again: it replaces the messages that it
+    /// was meant to replace.
+    replaced: u64,
 }
 
 /// The results of one walk over all links for each path.
@@ -591,19 +599,11 @@ impl Compared<'_> {
         // of the copy still exist, on their own branch.
         let copy = was.path.iter().rposition(|entry| self.images.first.contains_key(entry));
         let above_copy: HashSet<Ix> = was.path[..copy.map_or(0, |at| at + 1)].iter().copied().collect();
-        // A compaction that takes effect again replaces the messages that it was meant to replace.
-        let replaced = self.meant.changes.iter().filter(|change| change.why == Check::MissingKept.id());
-        let replaced = replaced.map(|change| change.line).max().unwrap_or(0);
         let is_replaced = |entry: Ix| {
             let is_read = self.images.on_path(entry).is_some_and(|image| self.new_tree.has(image));
-            old.entries.line(entry) < replaced && !is_read
+            old.entries.line(entry) < self.replaced && !is_read
         };
-        let relinked = |change: &&Change| change.why == Check::DanglingParent.id();
-        // An orphan that Claude Code attached by guessing is now attached where the repair found it
-        // to belong.
-        let relinked: HashSet<u64> =
-            self.meant.changes.iter().filter(relinked).map(|change| change.line).collect();
-        let joined = was.path.iter().any(|entry| relinked.contains(&old.entries.line(*entry)));
+        let joined = was.path.iter().any(|entry| self.relinked.contains(&old.entries.line(*entry)));
         let (mut missing, mut elsewhere): (Vec<Ix>, Vec<Ix>) = (Vec::new(), Vec::new());
         let mut had: HashMap<Ix, Said> = HashMap::new();
         for (entry, said) in &was.messages {
