@@ -149,6 +149,11 @@ fn carry_out(
 ) -> anyhow::Result<Exit> {
     for wanted in wanted {
         let operation = &wanted.operation;
+        // Read before anything is written: afterwards, an unreadable log must not look like a failure.
+        let original = match &operation.undoes {
+            Some(undone) => undo::original(log, undone)?,
+            None => None,
+        };
         let done = write::retry(writing, ui, |_, _| {
             let options = write::options(writing, Some(log), None, false);
             Ok(undo::undo(log, wanted, only, &options)?)
@@ -161,29 +166,25 @@ fn carry_out(
         }
         write::report_kept_files(&done, ui);
         if ui.look.json {
-            print_json(log, operation, only, &done, ui)?;
+            print_json(operation, original.as_ref(), only, &done, ui)?;
         } else if !ui.look.quiet {
             // A file that is kept beside was not backed up, and another undo can't find it.
             let again = !done.op_id.is_empty() && done.kept.is_empty();
-            ui.note(summary(log, operation, only, again)?);
+            ui.note(summary(log, operation, original.as_ref(), only, again));
         }
     }
     Ok(Exit::Done)
 }
 
-/// Prints what was undone or redone, as `bough.write/1`.
+/// Prints what was undone or redone, as `bough.write/1`. `original` is the operation that is redone.
 fn print_json(
-    log: &Log,
     operation: &Operation,
+    original: Option<&Operation>,
     only: Option<&Path>,
     done: &Done,
     ui: &mut Ui,
 ) -> anyhow::Result<()> {
-    let original = match &operation.undoes {
-        Some(undone) => undo::original(log, undone)?,
-        None => None,
-    };
-    let original = original.as_ref().unwrap_or(operation);
+    let original = original.unwrap_or(operation);
     let file = only.unwrap_or(&operation.file);
     let moved = match operation.moved && file == operation.file {
         true => Moved { from: operation.to.clone(), to: operation.from.clone() },
@@ -218,16 +219,18 @@ fn head_of(file: &Path) -> Option<String> {
 }
 
 /// Returns what was undone or redone: `undid: switch 5675f6ad → 010c4759, 3 minutes ago`.
-fn summary(log: &Log, operation: &Operation, only: Option<&Path>, again: bool) -> anyhow::Result<String> {
-    let original = match &operation.undoes {
-        Some(undone) => undo::original(log, undone)?,
-        None => None,
-    };
+fn summary(
+    log: &Log,
+    operation: &Operation,
+    original: Option<&Operation>,
+    only: Option<&Path>,
+    again: bool,
+) -> String {
     let (verb, hint) = match operation.undoes {
         Some(_) => ("redid", "`bough undo` undoes it"),
         None => ("undid", "`bough redo` does it again"),
     };
-    let operation = original.as_ref().unwrap_or(operation);
+    let operation = original.unwrap_or(operation);
     let steps: Vec<_> =
         operation.steps.iter().filter(|step| only.is_none_or(|only| step.path == only)).collect();
     let mut files: Vec<&Path> = steps.iter().map(|step| &*step.path).collect();
@@ -250,7 +253,7 @@ fn summary(log: &Log, operation: &Operation, only: Option<&Path>, again: bool) -
     };
     let when = time::ago(parse_time(operation.time.as_bytes()), time::now());
     let hint = if again { format!(" ({hint})") } else { String::new() };
-    Ok(format!("{verb}: {} {what}{when}{hint}", text::one_line(&operation.command)))
+    format!("{verb}: {} {what}{when}{hint}", text::one_line(&operation.command))
 }
 
 /// Returns the log of the user.
