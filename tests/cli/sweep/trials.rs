@@ -340,7 +340,8 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
         wrong.push(format!("op prune: {}", said(&pruned)));
     }
     let left = stage.leftovers();
-    wrong.extend(left.iter().map(|path| format!("op prune leaves {}", short(stage, path))));
+    let told = said(&pruned);
+    wrong.extend(left.iter().map(|path| format!("op prune leaves {}: {told}", short(stage, path))));
     wrong
 }
 
@@ -388,7 +389,10 @@ fn ended(stage: &Stage, output: &Output, may_leave: bool) -> Vec<String> {
             let differs = differences(stage, &now, &stage.old, true);
             if !differs.is_empty() && is_all_or_nothing(stage.scene.words) {
                 let told = said(output);
-                if told.contains("could not be restored") {
+                // A file that can't be repaired does not keep the others from it.
+                let is_partly_done =
+                    stage.scene.words.starts_with("fsck ") && is_whole(stage, &now).is_empty();
+                if is_partly_done || told.contains("could not be restored") {
                     let id = stage.operations().into_iter().next().map(|(id, _)| id).unwrap_or_default();
                     let undone = stage.run(&format!("undo {id}"));
                     let differs = differences(stage, &stage.state(), &stage.old, false);
