@@ -8,7 +8,7 @@ other, each after the frame of the one before: j, k, PgDn, PgUp, `]`, `[`, Left,
 frame and to the whole, the 50th and 99th percentile and the most from a key to its frame, and the memory.
 With --less also the time to the first screen of `less` on the same file.
 """
-import argparse, fcntl, os, pty, select, signal, struct, termios, time
+import argparse, fcntl, os, pty, re, select, signal, struct, sys, termios, time
 
 ROWS, COLUMNS = 60, 200
 END = b"\x1b[?2026l"  # a frame ends
@@ -64,15 +64,17 @@ def main():
         os.waitpid(pid, 0)
     began = time.perf_counter()
     pid, master = start([args.program, "tree", args.file])
-    wait_for(master, "›".encode(), 120)
+    _, out = wait_for(master, "›".encode(), 120)
     print(f"first rows           {1000 * (time.perf_counter() - began):9.1f} ms")
-    # `rows` is in the first line once all is read.
-    out, whole = b"", None
-    while whole is None and time.perf_counter() - began < 120:
-        if select.select([master], [], [], 0.5)[0]:
-            out += os.read(master, 1 << 16)
-        elif b" row" in out or b"reading" not in out:
-            whole = time.perf_counter() - began - 0.5
+    # The first line has the number of rows once all is read. Cells that were blank before are skipped.
+    rows = re.compile(rb"[0-9](?: |\x1b\[[0-9;]*[A-Za-z])+rows?")
+    while not rows.search(out):
+        if time.perf_counter() - began > 120 or not select.select([master], [], [], 120)[0]:
+            sys.exit("not read in 120 s")
+        out += os.read(master, 1 << 16)
+    whole = time.perf_counter() - began
+    while select.select([master], [], [], 0.5)[0]:
+        os.read(master, 1 << 16)
     print(f"the whole            {1000 * whole:9.1f} ms")
     keys = [b"j", b"j", b"j", b"\x1b[6~", b"k", b"\x1b[5~", b"[", b"]", b"\x1b[D", b"\x1b[C", b"P", b"p", b"h", b"\x1b[5~", b"\x1b[5~"]
     times, before = [], cpu(pid)
