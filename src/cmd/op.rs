@@ -1,6 +1,6 @@
 //! `bough op`: the operation log.
 
-use super::shared::options::Global;
+use super::shared::options::{Global, number};
 use super::shared::time;
 use super::shared::words;
 use super::{Exit, complete, undo};
@@ -43,7 +43,7 @@ struct LogArgs {
     nul: bool,
 
     /// List at most N operations
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number)]
     max_count: Option<usize>,
 
     /// Show the size of the log, the backups and the side files instead

@@ -1,6 +1,6 @@
 //! `bough undo` and `bough redo`: undo operations, and do them again.
 
-use super::shared::options::Global;
+use super::shared::options::{Global, number};
 use super::shared::words;
 use super::shared::write::WriteArgs;
 use super::shared::{session_arg, time, write, write_json};
@@ -31,7 +31,7 @@ pub struct Args {
     words: Vec<String>,
 
     /// Undo the last N operations
-    #[arg(short = 'n', long = "count", value_name = "N", conflicts_with_all = ["to", "file"])]
+    #[arg(short = 'n', long = "count", value_name = "N", value_parser = steps, conflicts_with_all = ["to", "file"])]
     count: Option<usize>,
 
     /// Undo all operations after this one, which stays
@@ -62,7 +62,7 @@ pub struct RedoArgs {
     words: Vec<String>,
 
     /// Redo the last N operations that were undone
-    #[arg(short = 'n', long = "count", value_name = "N", default_value_t = 1, hide_default_value = true)]
+    #[arg(short = 'n', long = "count", value_name = "N", value_parser = number, default_value_t = 1, hide_default_value = true)]
     count: usize,
 
     /// Redo the last undone operation of any session
@@ -71,6 +71,11 @@ pub struct RedoArgs {
 
     #[command(flatten)]
     writing: WriteArgs,
+}
+
+/// Parses the number of operations to undo. In other commands, `-n` is `--dry-run`, and has no value.
+fn steps(text: &str) -> Result<usize, String> {
+    number(text).map_err(|error| format!("{error}; here, `--dry-run` has no short form"))
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
@@ -277,7 +282,14 @@ fn session(global: &Global, named: Option<&str>, log: &Log) -> anyhow::Result<Pa
     let Some(wanted) =
         undo::last(log, None, undo::Which::Last(1)).ok().and_then(|found| found.into_iter().next())
     else {
-        return Err(error);
+        return match error.downcast_ref() {
+            Some(Failure::NoSession) => {
+                let what = Failure::NoSession.to_string();
+                let hint = "name a session, or use `--all` for the last operation on any session".into();
+                Err(Failure::NotFound { what, hint }.into())
+            }
+            _ => Err(error),
+        };
     };
     let operation = wanted.operation;
     let file = text::one_line(&operation.file.display().to_string());

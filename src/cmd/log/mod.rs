@@ -7,7 +7,7 @@ mod prompts;
 mod select;
 
 use super::shared::exit::Failures;
-use super::shared::options::Global;
+use super::shared::options::{Global, number};
 use super::shared::scope::{self, Scope};
 use super::shared::template;
 use super::shared::thread_arg;
@@ -67,11 +67,11 @@ pub struct Args {
     reverse: bool,
 
     /// Print at most N entries; also `-N`
-    #[arg(short = 'n', long = "max-count", value_name = "N")]
+    #[arg(short = 'n', long = "max-count", value_name = "N", value_parser = number)]
     count: Option<usize>,
 
     /// Skip the first N entries
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(long, value_name = "N", value_parser = number, default_value_t = 0, hide_default_value = true)]
     skip: usize,
 
     /// Only entries since a time: a date, an age such as `2h`, or `yesterday`
@@ -263,7 +263,13 @@ fn print_session(
         log.list(chosen)?;
     }
     if log.printer.first && keep.is_plain() && !passed && !opened.session.entries.is_empty() {
-        ui.hint("all entries are bookkeeping; `--all` shows them");
+        log.ui.hint("all entries are bookkeeping; `--all` shows them");
+    }
+    if log.printer.first && !keep.is_plain() && !passed {
+        if !log.ui.look.quiet {
+            log.ui.note("no entries match");
+        }
+        return Ok(Exit::No);
     }
     Ok(Exit::Done)
 }

@@ -4,7 +4,7 @@ mod tree;
 
 use super::shared::config::Config;
 use super::shared::exit::Failures;
-use super::shared::options::Global;
+use super::shared::options::{Global, number};
 use super::shared::scope::{self, Scope};
 use super::shared::time::DateArg;
 use super::shared::{file_args, parallel, session_arg, time, write};
@@ -78,7 +78,7 @@ pub struct Args {
     sort: String,
 
     /// List at most N sessions
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number)]
     max_count: Option<usize>,
 
     /// List forks and continuations below the session that they come from

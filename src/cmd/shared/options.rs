@@ -180,6 +180,11 @@ impl Global {
     }
 }
 
+/// Parses a number of things, for the options that take one.
+pub(crate) fn number(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected a whole number".into())
+}
+
 /// The width of what is not cut: more than any line has.
 const WHOLE: usize = 1 << 20;
 
