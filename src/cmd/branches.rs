@@ -271,9 +271,12 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
     }
     let names = rows.iter().map(|(name, ..)| text::width(name)).max().unwrap_or(0).max("NAME".len());
     let forks = rows.iter().map(|(.., fork)| text::width(fork)).max().unwrap_or(0).max("FROM".len());
+    // A narrow list has no room for the entries that are only on this branch.
+    let has_own = look.width >= 50;
     let head = format!(
-        "  {}  ENTRIES   OWN  {}  {:>ages$}  LAST PROMPT",
+        "  {}  ENTRIES  {}{}  {:>ages$}  LAST PROMPT",
         text::pad("NAME", names),
+        if has_own { " OWN  " } else { "" },
         text::pad("FROM", forks),
         if args.date.date == DateStyle::Relative { "AGE" } else { "DATE" },
         ages = args.date.date.width(),
@@ -297,7 +300,8 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
         let prompt = branch.prompt.map(|ix| view.summary(ix)).transpose()?.unwrap_or_default();
         let prompt = text::fit(&prompt, look.width.saturating_sub(used));
         let (entries, own) = (branch.entries, branch.own);
-        let row = format!("{mark} {name}  {entries:>7} {own:>5}  {fork}  {age}  {prompt}");
+        let own = if has_own { format!(" {own:>5}") } else { String::new() };
+        let row = format!("{mark} {name}  {entries:>7}{own}  {fork}  {age}  {prompt}");
         writeln!(ui.out(), "{}", row.trim_end())?;
         if args.more {
             let kind = view.session.entries.kind(branch.tip);

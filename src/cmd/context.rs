@@ -111,9 +111,9 @@ impl Show<'_> {
             }
             let head = self.head(message)?;
             if oneline {
-                let head = text::pad(&head, 28);
+                let head = text::pad(&head, if ui.look.width < 60 { 0 } else { 28 });
                 let words = if message.is_sent() { in_short(&said) } else { "(not sent)".into() };
-                let room = ui.look.width.saturating_sub(text::width(&head) + 2).max(20);
+                let room = ui.look.width.saturating_sub(text::width(&head) + 2).max(8);
                 writeln!(ui.out(), "{}", format!("{head}  {}", text::fit(&words, room)).trim_end())?;
                 continue;
             }

@@ -419,8 +419,10 @@ impl Printer<'_> {
         if let Some(ancestor) = self.compared.ancestor {
             words.push_str(&format!(" · from {} on", self.a.short(ancestor)?));
         }
-        let words = ui.paint(Ink::Strong, words);
-        writeln!(ui.out(), "{words}")?;
+        for line in text::wrap_facts(&words, ui.look.width) {
+            let line = ui.paint(Ink::Strong, line);
+            writeln!(ui.out(), "{line}")?;
+        }
         Ok(())
     }
 
@@ -520,7 +522,10 @@ impl Printer<'_> {
             writeln!(ui.out(), "{}  {one:>second$}  {two:>third$}", text::pad(name, first))?;
         }
         let [same, changed, only_a, only_b] = [same, changed, only_a, only_b].map(grouped);
-        writeln!(ui.out(), "{same} the same, {changed} changed, {only_a} only in A, {only_b} only in B")?;
+        let counts = format!("{same} the same, {changed} changed, {only_a} only in A, {only_b} only in B");
+        for line in text::wrap(&counts, ui.look.width) {
+            writeln!(ui.out(), "{line}")?;
+        }
         Ok(())
     }
 }

@@ -500,7 +500,7 @@ impl Shown<'_> {
         for big in &sum.biggest {
             let (id, words) = self.big(big);
             let short = id.map_or_else(|| format!("line:{}", big.line), |id| id.chars().take(8).collect());
-            let room = ui.look.width.saturating_sub(44).max(20);
+            let room = ui.look.width.saturating_sub(44).max(14);
             table.add_row([
                 text::one_line(&short),
                 grouped(big.span.len),
@@ -536,11 +536,14 @@ impl Shown<'_> {
         if agents > 0 {
             words.push(Count("subagent file", "subagent files", agents).to_string());
         }
-        writeln!(ui.out(), "{}", words.join(" · "))?;
+        facts(&words.join(" · "), ui)?;
         if let (Some(first), Some(last)) = (sum.first, sum.last) {
             let span = time::age(first, last);
             let span = if span.is_empty() { "0s".into() } else { span };
-            writeln!(ui.out(), "{} – {} ({span})", time::minute(first), time::minute(last))?;
+            let span = format!(" ({span})");
+            let times = format!("{} – {}", time::minute(first), time::minute(last));
+            let has_room = text::width(&times) + text::width(&span) <= ui.look.width;
+            writeln!(ui.out(), "{times}{}", if has_room { &span } else { "" })?;
         }
         if self.total.copies > 0 {
             let copies = Count("entry is a copy", "entries are copies", self.total.copies as usize);
@@ -570,10 +573,10 @@ impl Shown<'_> {
         };
         if sum.taken.replies > 0 || sum.taken.usage.tokens() > 0 {
             let own = if sum.is_agents_cost { " (total kept by Claude Code)" } else { "" };
-            writeln!(ui.out(), "{}{own}", taken("tokens", &sum.taken))?;
+            facts(&format!("{}{own}", taken("tokens", &sum.taken)), ui)?;
         }
         if sum.agents.replies > 0 {
-            writeln!(ui.out(), "{}", taken("subagents", &sum.agents))?;
+            facts(&taken("subagents", &sum.agents), ui)?;
         }
         Ok(())
     }
@@ -795,6 +798,14 @@ fn tools(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
         ]);
     }
     table.print(ui)
+}
+
+/// Prints facts, on several lines if they do not fit on one.
+fn facts(facts: &str, ui: &mut Ui) -> anyhow::Result<()> {
+    for (at, line) in text::wrap_facts(facts, ui.look.width.saturating_sub(2)).iter().enumerate() {
+        writeln!(ui.out(), "{}{line}", if at == 0 { "" } else { "  " })?;
+    }
+    Ok(())
 }
 
 /// Returns a small bar: a value as a fraction of the maximum.

@@ -92,7 +92,17 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         },
     ));
     for (name, value) in rows {
-        writeln!(ui.out(), "{name:<8} {value}")?;
+        let room = ui.look.width.saturating_sub(9);
+        let mut lines = text::wrap_facts(&value, room);
+        // What may be copied is not broken.
+        if !matches!(name, "file" | "session") {
+            lines = lines.iter().flat_map(|line| text::wrap(line, room)).collect();
+        }
+        let mut name = name;
+        for line in lines {
+            writeln!(ui.out(), "{name:<8} {line}")?;
+            name = "";
+        }
     }
     if !faults.is_empty() {
         let path = text::shell_word(&path);

@@ -215,6 +215,28 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     out
 }
 
+/// Breaks a list of facts, as in `2 in · 3 out`, into lines of at most `width` display cells.
+///
+/// Breaks only between facts, so that no id and no number is cut; a fact that is wider than a line is a
+/// line.
+pub fn wrap_facts(text: &str, width: usize) -> Vec<String> {
+    const BETWEEN: &str = " · ";
+    if is_whole() || self::width(text) <= width {
+        return vec![text.to_owned()];
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for fact in text.split(BETWEEN) {
+        match lines.last_mut() {
+            Some(line) if self::width(line) + BETWEEN.chars().count() + self::width(fact) <= width => {
+                line.push_str(BETWEEN);
+                line.push_str(fact);
+            }
+            _ => lines.push(fact.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,6 +269,18 @@ mod tests {
         assert_eq!(fit_end("中文字", 5), "…文字");
         assert_eq!(fit_end("中文字", 6), "中文字");
         assert_eq!(pad("中", 4), "中  ");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn facts_are_broken_between_them() {
+        let check = |text: &str, width: usize, wanted: &[&str]| assert_eq!(wrap_facts(text, width), wanted, "{text:?}");
+        check("",                       4, &[""]);
+        check("1 in · 2 out",          12, &["1 in · 2 out"]);
+        check("1 in · 2 out",          11, &["1 in", "2 out"]);
+        check("1 in · 2 out · 3 more", 12, &["1 in · 2 out", "3 more"]);
+        check("long-id · b · c",        5, &["long-id", "b · c"]);
+        check("中文 · 字",               8, &["中文", "字"]);
     }
 
     #[test]

@@ -45,6 +45,7 @@ mod tree;
 mod tree_views;
 mod uncut;
 mod undo;
+mod widths;
 mod without_threads;
 mod wording;
 mod writing;

@@ -165,7 +165,7 @@ impl<'s> Printer<'s> {
                 let content = view.content(&line);
                 let mut row = view.row_of(ix, &content, look, width)?;
                 if self.stat {
-                    row += &format!("\n    {}", paint(look, Ink::Quiet, view.stat(ix, &content)));
+                    push_stat(&mut row, &view.stat(ix, &content), look, width);
                 }
                 return Ok(row.into_bytes());
             }
@@ -189,8 +189,16 @@ impl<'s> Printer<'s> {
             }
         }
         if self.stat {
-            out += &format!("\n    {}", paint(look, Ink::Quiet, view.stat(ix, &content)));
+            push_stat(&mut out, &view.stat(ix, &content), look, width);
         }
         Ok(out.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").into_bytes())
+    }
+}
+
+/// Adds the numbers of an entry below it.
+fn push_stat(out: &mut String, stat: &str, look: &Look, width: usize) {
+    for line in text::wrap_facts(stat, width.saturating_sub(4)) {
+        out.push_str("\n    ");
+        out.push_str(&paint(look, Ink::Quiet, line));
     }
 }

@@ -68,8 +68,7 @@ pub(super) fn prompts(
             }
         };
         let row = format!("{}  {}  {age:>dates$}  ", text::pad(&turn_name, widest), text::pad(&id, 8));
-        let room =
-            if ui.look.terminal { ui.look.width.saturating_sub(text::width(&row)) } else { usize::MAX };
+        let room = ui.look.width.saturating_sub(text::width(&row));
         let (name, id) = (text::pad(&turn_name, widest), text::pad(&id, 8));
         let row = format!(
             "{}  {}  {}  {}",

@@ -614,7 +614,14 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     let size_width = widest(&mut sizes.iter());
     let entries_width = widest(&mut counts.iter().map(|[entries, _]| entries));
     let branches_width = widest(&mut counts.iter().map(|[_, branches]| branches));
-    let folder_width = if with_folder { widest(&mut folders.iter()).min(24) } else { 0 };
+    // Agent, id and title come first; a narrow row leaves out sizes, then folders, then counts.
+    let width = ui.look.width;
+    let has_size = width >= 60 || !with_folder && width >= 50;
+    let folder_width = match with_folder && width >= 60 {
+        true => widest(&mut folders.iter()).min(if width < 80 { 12 } else { 24 }),
+        false => 0,
+    };
+    let entries_width = if width < 46 { 0 } else { entries_width };
     for (at, row) in rows.iter().enumerate() {
         let age = args.date.date.column(time(row.modified), now);
         let mut out = format!("{} {:<7} ", ui.paint(Ink::Quiet, age), row.format.agent());
@@ -631,8 +638,12 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
             out.push_str(&format!(" {}", text::pad(&branches, branches_width + 1)));
             used += 2 + entries_width + 1 + branches_width + 1;
         }
-        out.push_str(&format!("  {:>size_width$}  ", sizes[at]));
-        used += 2 + size_width + 2;
+        if has_size {
+            out.push_str(&format!("  {:>size_width$}", sizes[at]));
+            used += 2 + size_width;
+        }
+        out.push_str("  ");
+        used += 2;
         if folder_width > 0 {
             let folder = text::pad(&text::fit_end(&folders[at], folder_width), folder_width);
             out.push_str(&ui.paint(Ink::Quiet, folder));
@@ -646,13 +657,19 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
         if row.alive {
             marks.push_str(" (being written)");
         }
+        // The title is worth more than the marks.
+        if used + text::width(&marks) + 8 > width {
+            marks.clear();
+        }
         let note = notes.get(at).unwrap_or(&none);
         let said = if note.said.is_empty() { String::new() } else { format!(" ({})", note.said) };
-        let room = ui.look.width.saturating_sub(used + text::width(&marks)).max(16);
+        let room = ui.look.width.saturating_sub(used + text::width(&marks));
         let title = text::fit(
             &text::one_line(row.title()),
-            room.saturating_sub(text::width(&note.before) + text::width(&said)).max(12),
+            room.saturating_sub(text::width(&note.before) + text::width(&said)).max(TITLE),
         );
+        let room = room.saturating_sub(text::width(&note.before) + text::width(&title));
+        let said = text::fit(&said, if room < TITLE { 0 } else { room });
         out.push_str(&ui.paint(Ink::Quiet, &note.before));
         out.push_str(&title);
         out.push_str(&ui.paint(Ink::Quiet, &said));
@@ -663,13 +680,16 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
         for line in &note.below {
             // Below the ids, if there is room.
             let indent = 4 + 1 + 8;
-            let line = text::fit(line, ui.look.width.saturating_sub(indent).max(40));
+            let line = text::fit(line, ui.look.width.saturating_sub(indent));
             let line = format!("{:indent$}{}", "", ui.paint(Ink::Quiet, line));
             writeln!(ui.out(), "{line}")?;
         }
     }
     Ok(())
 }
+
+/// The room of a title, if what is said beside it is as long.
+const TITLE: usize = 8;
 
 /// Returns the shortest prefixes, of eight characters or more, that distinguish the sessions.
 fn short_ids(rows: &[&Row]) -> Vec<String> {

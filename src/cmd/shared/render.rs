@@ -172,19 +172,21 @@ impl<'s> View<'s> {
         if names.is_empty() || width < 4 {
             return (0, String::new());
         }
-        let mut left = width - 2;
+        // The parentheses, then the names with a comma and a space between them.
+        let mut used = 2;
         let mut parts = Vec::new();
         for (ink, name) in names {
-            let name = text::fit(&name, left);
-            left = left.saturating_sub(text::width(&name) + 2);
-            parts.push(paint(look, ink, name));
-            if left < 4 {
+            let comma = if parts.is_empty() { 0 } else { 2 };
+            let left = width.saturating_sub(used + comma);
+            if left < 2 {
                 break;
             }
+            let name = text::fit(&name, left);
+            used += comma + text::width(&name);
+            parts.push(paint(look, ink, name));
         }
-        let used = width - left - if left + 2 <= width { 2 } else { 0 };
         let quiet = |sign: &str| paint(look, Ink::Quiet, sign);
-        (used.min(width), format!("{}{}{}", quiet("("), parts.join(&quiet(", ")), quiet(")")))
+        (used, format!("{}{}{}", quiet("("), parts.join(&quiet(", ")), quiet(")")))
     }
 
     /// Returns one row of a list, of at most `width` cells: id, kind, age, a few words, names.
@@ -251,10 +253,20 @@ impl<'s> View<'s> {
         if let Some(model) = content.model.as_ref().filter(|_| !content.role.is_empty()) {
             notes.push(text::one_line(model));
         }
-        for note in notes {
-            heading.push_str(&paint(look, Ink::Quiet, format!(" · {note}")));
+        // The names say more than the model and the time.
+        let mut used = text::width(&self.short_id(ix)?) + 1 + kind.name().len();
+        let wanted = match self.decorations(ix, look, look.width) {
+            (0, _) => 0,
+            (cells, _) => cells + 2,
+        };
+        for note in notes.into_iter().map(|note| format!(" · {note}")) {
+            if used + text::width(&note) + wanted > look.width {
+                break;
+            }
+            used += text::width(&note);
+            heading.push_str(&paint(look, Ink::Quiet, note));
         }
-        let (cells, names) = self.decorations(ix, look, look.width);
+        let (cells, names) = self.decorations(ix, look, look.width.saturating_sub(used + 2));
         if cells > 0 {
             heading.push_str("  ");
             heading.push_str(&names);

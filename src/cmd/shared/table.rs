@@ -3,11 +3,14 @@
 use crate::ui::{Ink, Ui, text};
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
-/// The least width of the first column, which has the names.
-const NAME: usize = 12;
+/// The fewest cells of the first column, which has the names.
+const NARROWEST: usize = 8;
 
-/// A table without lines. A column without a heading has bars, which are left out where there is no
-/// room.
+/// The columns that a table can do without, those that say least first.
+const DISPENSABLE: [&str; 5] = ["results", "entries", "replies", "cache read", "cache write"];
+
+/// A table without lines. A column without a heading has bars or the like, which are left out where
+/// there is no room.
 pub(crate) struct Table {
     heads: Vec<String>,
     right: Vec<usize>,
@@ -28,7 +31,7 @@ impl Table {
 
     /// Prints the table after a blank line, with quiet headings.
     pub(crate) fn print(mut self, ui: &mut Ui) -> anyhow::Result<()> {
-        let (lines, heads) = self.lines_within(ui.look.width, ui.look.terminal);
+        let (lines, heads) = self.lines_within(ui.look.width);
         writeln!(ui.out())?;
         for (at, line) in lines.iter().enumerate() {
             let line = if at < heads { ui.paint(Ink::Quiet, line) } else { line.clone() };
@@ -37,40 +40,35 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the lines of the table, none wider than `width` if that can be done without leaving
-    /// out a number, and how many of them are headings.
+    /// Returns the lines of the table, as narrow as `width` if possible, and how many of them are
+    /// headings.
     ///
-    /// What costs least goes first: the bars, headings of one line, columns that say nothing, the
-    /// second space between the columns, and the ends of long names. Only the bars are left out if
-    /// the table is not for a terminal.
-    fn lines_within(&mut self, width: usize, is_for_terminal: bool) -> (Vec<String>, usize) {
-        let steps: [fn(&mut Table); 3] = [Table::drop_bars, Table::break_heads, Table::drop_empty];
-        let mut lines = self.lines(2);
-        for step in if is_for_terminal { &steps[..] } else { &steps[..1] } {
-            if widest(&lines) <= width {
-                break;
+    /// What says least goes first: the bars, columns of zeros, headings of one line, the ends of
+    /// long names, and at last whole columns.
+    fn lines_within(&mut self, width: usize) -> (Vec<String>, usize) {
+        let steps: [&dyn Fn(&mut Table, usize); 6] = [
+            &|table, _| table.drop_bars(),
+            &|table, _| table.drop_zeros(),
+            &|table, _| table.break_heads(),
+            &|table, over| table.cut_names(over, 2 * NARROWEST),
+            &|table, _| table.drop_dispensable(width),
+            &|table, over| table.cut_names(over, NARROWEST),
+        ];
+        for step in steps {
+            match self.over(width) {
+                0 => break,
+                over => step(self, over),
             }
-            step(self);
-            lines = self.lines(2);
         }
-        let mut gap = 2;
-        if is_for_terminal && widest(&lines) > width {
-            gap = 1;
-            lines = self.lines(gap);
-        }
-        let over = widest(&lines).saturating_sub(width);
-        if is_for_terminal && over > 0 {
-            let name = |row: &Vec<String>| row.first().map_or(0, |cell| text::width(cell));
-            let room = self.rows.iter().map(name).max().unwrap_or(0).saturating_sub(over).max(NAME);
-            for cell in self.rows.iter_mut().filter_map(|row| row.first_mut()) {
-                *cell = text::fit(cell, room);
-            }
-            lines = self.lines(gap);
-        }
-        (lines, self.heads.iter().map(|head| head.lines().count()).max().unwrap_or(0))
+        (self.lines(), self.heads.iter().map(|head| head.lines().count()).max().unwrap_or(0))
     }
 
-    fn lines(&self, gap: u16) -> Vec<String> {
+    /// Returns by how much the table is too wide.
+    fn over(&self, width: usize) -> usize {
+        self.lines().iter().map(|line| text::width(line)).max().unwrap_or(0).saturating_sub(width)
+    }
+
+    fn lines(&self) -> Vec<String> {
         let mut table = comfy_table::Table::new();
         table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(&self.heads);
@@ -78,7 +76,7 @@ impl Table {
             table.add_row(row);
         }
         for (at, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, gap));
+            column.set_padding((0, 2));
             if self.right.contains(&at) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
@@ -87,25 +85,40 @@ impl Table {
     }
 
     fn drop_bars(&mut self) {
-        let is_bar = |cell: &str| !cell.is_empty() && cell.chars().all(|sign| sign == '#' || sign >= '▀');
-        let has_bars = |at: usize| self.rows.iter().filter_map(|row| row.get(at)).any(|cell| is_bar(cell));
-        let bars: Vec<usize> =
-            (0..self.heads.len()).filter(|at| self.heads[*at].is_empty() && has_bars(*at)).collect();
+        let bars: Vec<usize> = (0..self.heads.len()).filter(|at| self.heads[*at].is_empty()).collect();
         self.remove(&bars);
     }
 
-    fn break_heads(&mut self) {
-        self.heads.iter_mut().skip(1).for_each(|head| *head = head.replace(' ', "\n"));
+    /// Removes the columns of the cache in which each row has a zero.
+    fn drop_zeros(&mut self) {
+        let is_zero = |at: usize| self.rows.iter().all(|row| row.get(at).is_some_and(|cell| cell == "0"));
+        let zeros: Vec<usize> =
+            (1..self.heads.len()).filter(|at| self.heads[*at].starts_with("cache") && is_zero(*at)).collect();
+        self.remove(&zeros);
     }
 
-    /// Removes the columns in which each row has a zero or nothing.
-    fn drop_empty(&mut self) {
-        let says = |at: usize| {
-            let mut cells = self.rows.iter().filter_map(|row| row.get(at));
-            cells.any(|cell| !matches!(cell.as_str(), "" | "0" | "-"))
-        };
-        let empty: Vec<usize> = (1..self.heads.len()).filter(|at| !says(*at)).collect();
-        self.remove(&empty);
+    fn break_heads(&mut self) {
+        self.heads.iter_mut().for_each(|head| *head = head.replace(' ', "\n"));
+    }
+
+    /// Cuts the names by some display cells, but not below `fewest`.
+    fn cut_names(&mut self, by: usize, fewest: usize) {
+        let name = |row: &Vec<String>| row.first().map_or(0, |cell| text::width(cell));
+        let room = self.rows.iter().map(name).max().unwrap_or(0).saturating_sub(by).max(fewest);
+        for cell in self.rows.iter_mut().filter_map(|row| row.first_mut()) {
+            *cell = text::fit(cell, room);
+        }
+    }
+
+    /// Removes columns that the table can do without, until it is as narrow as `width`.
+    fn drop_dispensable(&mut self, width: usize) {
+        for head in DISPENSABLE {
+            if self.over(width) == 0 {
+                break;
+            }
+            let at = self.heads.iter().skip(1).position(|known| known.replace('\n', " ") == head);
+            self.remove(&at.map(|at| at + 1).into_iter().collect::<Vec<_>>());
+        }
     }
 
     fn remove(&mut self, columns: &[usize]) {
@@ -116,10 +129,6 @@ impl Table {
             self.right.iter_mut().filter(|right| **right > *at).for_each(|right| *right -= 1);
         }
     }
-}
-
-fn widest(lines: &[String]) -> usize {
-    lines.iter().map(|line| text::width(line)).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -139,7 +148,7 @@ mod tests {
     #[rustfmt::skip] // a table
     fn a_table_is_as_wide_as_the_terminal_at_most() {
         let check = |width: usize, wanted: &[&str]| {
-            let (lines, heads) = table().lines_within(width, true);
+            let (lines, heads) = table().lines_within(width);
             assert_eq!(lines, wanted, "{width}");
             assert_eq!(heads, wanted.len() - 2);
         };
@@ -154,26 +163,19 @@ mod tests {
             "模型/模型模型模型模型模型          1       2           0     -",
         ]);
         check(60, &[
-            "model                        replies      in  cache  cost",
-            "                                               read",
-            "anthropic/claude-sonnet-4-5        7  12,450      0     -",
-            "模型/模型模型模型模型模型          1       2      0     -",
-        ]);
-        check(50, &[
-            "model                        replies      in",
-            "anthropic/claude-sonnet-4-5        7  12,450",
-            "模型/模型模型模型模型模型          1       2",
+            "model                        replies      in  cost",
+            "anthropic/claude-sonnet-4-5        7  12,450     -",
+            "模型/模型模型模型模型模型          1       2     -",
         ]);
         check(40, &[
-            "model                     replies     in",
-            "anthropic/claude-sonnet-…       7 12,450",
-            "模型/模型模型模型模型模型       1      2",
+            "model              replies      in  cost",
+            "anthropic/claude…        7  12,450     -",
+            "模型/模型模型模…         1       2     -",
         ]);
-        // The numbers stay, whatever the width is.
-        check(10, &[
-            "model        replies     in",
-            "anthropic/c…       7 12,450",
-            "模型/模型模…       1      2",
+        check(30, &[
+            "model                 in  cost",
+            "anthropic/claud…  12,450     -",
+            "模型/模型模型模…       2     -",
         ]);
     }
 }
