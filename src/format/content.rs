@@ -295,10 +295,19 @@ impl<'l> Content<'l> {
 
     /// Returns the summary of a message that has no text.
     fn without_text(&self) -> String {
-        let calls: Vec<String> =
-            self.calls().map(|(_, name, arguments)| call_words(name, arguments)).collect();
+        let mut calls = String::new();
+        for (_, name, arguments) in self.calls() {
+            if !calls.is_empty() {
+                calls.push_str(" · ");
+            }
+            calls += &call_words(name, arguments);
+            // No text has more characters than bytes.
+            if calls.len() > SUMMARY && calls.chars().count() > SUMMARY {
+                return one_line(&calls);
+            }
+        }
         if !calls.is_empty() {
-            return calls.join(" · ");
+            return calls;
         }
         let mut thought = None;
         for block in &self.blocks {
