@@ -795,6 +795,18 @@ mod tests {
         }
         check(format!("é {}", "é".repeat(300)), format!("é {}…", "é".repeat(298)));
         check("ab ".repeat(500), format!("{}…", "ab ".repeat(100).trim_end()));
+
+        // So is a list of calls.
+        let call = r#"{"type":"toolCall","id":"c","name":"read","arguments":{"path":"a"}}"#;
+        let summary = |count: usize| {
+            let calls = vec![call; count].join(",");
+            let line =
+                format!(r#"{{"type":"message","message":{{"role":"assistant","content":[{calls}]}}}}"#);
+            Content::read(Format::Pi, line.as_bytes()).summary()
+        };
+        assert_eq!(summary(33), vec!["read a"; 33].join(" · "));
+        let cut = format!("{}…", vec!["read a"; 33].join(" · ") + " · rea");
+        assert_eq!((summary(34), summary(5000)), (cut.clone(), cut));
     }
 
     #[test]
