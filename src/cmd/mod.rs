@@ -208,7 +208,7 @@ fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> 
     for _ in 0..10 {
         let error = match parse_words(&words) {
             Err(error) if error.kind() == ErrorKind::InvalidSubcommand => error,
-            other => return other.map_err(tips::with_dry_run),
+            other => return other,
         };
         let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
             return Err(error);

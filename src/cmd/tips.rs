@@ -54,16 +54,6 @@ pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Adds to the error about the number of operations to undo how to see what would be undone: for
-/// the other commands, `-n` does that.
-pub(super) fn with_dry_run(mut error: clap::Error) -> clap::Error {
-    if matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if arg == "--count <N>") {
-        let tip = "`--dry-run` prints what would be done";
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
-    error
-}
-
 /// Returns the command that differs from a word by a slip: two letters changed places, or one too many, too few or wrong.
 fn near(word: &str) -> Option<String> {
     let command = Cli::command();

@@ -350,11 +350,11 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
 /// Replaces what the standard library says about numbers that can't be parsed.
 fn in_plain_words(words: &str) -> String {
     const WORDS: [(&str, &str); 5] = [
-        (": invalid digit found in string", ": not a whole number"),
-        (": cannot parse integer from empty string", ": not a whole number"),
+        (": invalid digit found in string", ": expected a whole number"),
+        (": cannot parse integer from empty string", ": expected a whole number"),
         (": number too large to fit in target type", ": the number is too large"),
         (": number too small to fit in target type", ": the number is too small"),
-        (": invalid float literal", ": not a number"),
+        (": invalid float literal", ": expected a number"),
     ];
     WORDS.iter().fold(words.to_owned(), |words, (theirs, ours)| words.replace(theirs, ours))
 }

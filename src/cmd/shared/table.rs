@@ -17,6 +17,9 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
+/// A way to make a table narrower, given by how much it is too wide.
+type Step<'s> = &'s dyn Fn(&mut Table, usize);
+
 impl Table {
     /// Returns a table without rows; the columns of `right` are right-aligned.
     pub(crate) fn new(heads: &[&str], right: &[usize]) -> Table {
@@ -46,7 +49,7 @@ impl Table {
     /// What says least goes first: the bars, columns of zeros, headings of one line, the ends of
     /// long names, and at last whole columns.
     fn lines_within(&mut self, width: usize) -> (Vec<String>, usize) {
-        let steps: [&dyn Fn(&mut Table, usize); 6] = [
+        let steps: [Step<'_>; 6] = [
             &|table, _| table.drop_bars(),
             &|table, _| table.drop_zeros(),
             &|table, _| table.break_heads(),
