@@ -1,9 +1,9 @@
 //! Reading a session that grows: at first as a whole, and then only what was appended.
 
 use super::parallel;
-use super::whole::{Opened, Options, begin, detect_format, is_read_once, open, read_at, read_head};
+use super::whole::{Opened, Options, begin, detect_format, is_read_once, open, read_ended, read_head};
 use crate::format::Builder;
-use crate::json::{Ending, Line, Reader};
+use crate::json::{Ending, Reader};
 use crate::store::Error;
 use crate::store::files::{Content, Files};
 use crate::store::write::Stamp;
@@ -108,21 +108,11 @@ impl SoFar {
         let SoFar { builder, at, lines, .. } = self;
         let mut reader: Reader = builder.reader();
         reader.restart(*at, *lines);
-        let mut from = *at;
-        let mut whole = |line: &Line<'_>| {
+        read_ended(file, &mut reader, *at, |line| {
             builder.line(line);
             *lines = line.number;
             *at = line.offset + line.len + u64::from(line.ending == Ending::CrLf) + 1;
-        };
-        loop {
-            match read_at(file, reader.space(), from)? {
-                0 => break,
-                count => {
-                    from += count as u64;
-                    reader.advance(count, &mut whole);
-                }
-            }
-        }
+        })?;
         let mut now = self.builder.snapshot();
         reader.finish(|line| now.line(line));
         let len = self.at.min(WINDOW);

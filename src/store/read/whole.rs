@@ -285,20 +285,30 @@ pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize
 pub(crate) fn read_on(
     file: &File,
     reader: &mut Reader,
+    at: u64,
+    mut each: impl FnMut(&Line<'_>),
+) -> io::Result<()> {
+    read_ended(file, reader, at, &mut each)?;
+    reader.finish(&mut each);
+    Ok(())
+}
+
+/// Yields the lines from `at` on that end; what comes after them is left in the reader.
+pub(crate) fn read_ended(
+    file: &File,
+    reader: &mut Reader,
     mut at: u64,
     mut each: impl FnMut(&Line<'_>),
 ) -> io::Result<()> {
     loop {
         match read_at(file, reader.space(), at)? {
-            0 => break,
+            0 => return Ok(()),
             count => {
                 at += count as u64;
                 reader.advance(count, &mut each);
             }
         }
     }
-    reader.finish(&mut each);
-    Ok(())
 }
 
 fn read_memory(chosen: ChosenFormat, options: Options, bytes: &[u8]) -> Session {
