@@ -3,8 +3,9 @@
 use super::{KeptLists, Markup, is_typed, typed};
 use crate::format::session::Gathered;
 use crate::json::{BlockKind, Field, Line, Str, Value, each_item, member, string, text as text_of, value};
-use crate::model::{Flags, Ix, Key, Kind};
+use crate::model::{BuildKeyHasher, Flags, Ix, Key, Kind};
 use std::borrow::Cow;
+use std::hash::BuildHasher;
 
 /// Facts about a transcript, collected while its lines are read. Empty for the other formats.
 #[derive(Clone, Debug, Default)]
@@ -383,7 +384,7 @@ fn text<'l>(line: &Line<'l>) -> Option<Cow<'l, str>> {
 /// Returns the hash of a call's id for [`Tool`]. A key contains a short id as it is, so the bits are
 /// mixed before any of them are dropped.
 fn short_hash(key: Key) -> u32 {
-    (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+    BuildKeyHasher::default().hash_one(key) as u32
 }
 
 #[cfg(test)]
