@@ -72,7 +72,11 @@ pub(crate) fn compare(
         loss.failed.push("no entry would be left".into());
         return Ok(loss);
     }
-    let images = Images::map(examined, old, new, text, meant);
+    let lines = |is_wanted: fn(&Change) -> bool| -> HashSet<u64> {
+        meant.changes.iter().filter(|change| is_wanted(change)).map(|change| change.line).collect()
+    };
+    let taken_apart = lines(|change| change.op == "set-aside");
+    let images = Images::map(examined, old, new, text, &taken_apart);
     if let Some((lost, count)) = images.lost(old) {
         loss.failed.push(format!(
             "{} that the agent reads would be missing, the first on line {}",
@@ -82,9 +86,6 @@ pub(crate) fn compare(
         return Ok(loss);
     }
     let (old_tree, new_tree) = (AgentTree::build(old), AgentTree::build(new));
-    let lines = |is_wanted: fn(&Change) -> bool| -> HashSet<u64> {
-        meant.changes.iter().filter(|change| is_wanted(change)).map(|change| change.line).collect()
-    };
     let proof = Compared {
         before,
         after,
@@ -92,7 +93,7 @@ pub(crate) fn compare(
         new_tree: &new_tree,
         images: &images,
         meant,
-        taken_apart: lines(|change| change.op == "set-aside"),
+        taken_apart,
         readable: lines(|change| change.why == Check::UnreadableField.id()),
         relinked: lines(|change| change.why == Check::DanglingParent.id()),
         replaced: lines(|change| change.why == Check::MissingKept.id()).into_iter().max().unwrap_or(0),
@@ -142,7 +143,13 @@ struct Images {
 }
 
 impl Images {
-    fn map(examined: &Examined, old: &Session, new: &Session, text: &Text, meant: &Meant<'_>) -> Images {
+    fn map(
+        examined: &Examined,
+        old: &Session,
+        new: &Session,
+        text: &Text,
+        taken_apart: &HashSet<u64>,
+    ) -> Images {
         let mut lines: Vec<(u64, Ix)> = new
             .entries
             .all()
@@ -181,15 +188,9 @@ impl Images {
             });
             images.of[ix.index()] = image;
         }
-        let taken_out: HashSet<u64> = meant
-            .changes
-            .iter()
-            .filter(|change| change.op == "set-aside")
-            .map(|change| change.line)
-            .collect();
         let standing = old.tree.entries_in_tree();
         images.gone = standing
-            .filter(|ix| taken_out.contains(&old.entries.line(*ix)))
+            .filter(|ix| taken_apart.contains(&old.entries.line(*ix)))
             .filter(|ix| on(old.entries.line(*ix)).is_empty())
             .collect();
         images.copies(examined, old, on);
