@@ -24,9 +24,7 @@ pub(super) fn is_escaped(raw: &[u8]) -> bool {
 /// Returns whether one of the eight bytes of a word is `byte`.
 #[inline(always)]
 pub(super) fn holds(word: u64, byte: u8) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let other = word ^ (ONES * byte as u64);
-    other.wrapping_sub(ONES) & !other & (ONES << 7) != 0
+    place(word, byte).is_some()
 }
 
 /// Returns which of the eight bytes of a word, in the order of memory, is the first that is `byte`.
