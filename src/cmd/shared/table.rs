@@ -9,8 +9,8 @@ const NARROWEST: usize = 8;
 /// The columns that a table can do without, those that say least first.
 const DISPENSABLE: [&str; 5] = ["results", "entries", "replies", "cache read", "cache write"];
 
-/// A table without lines. A column without a heading has bars or the like, which are left out where
-/// there is no room.
+/// A table without lines. A column without a heading has bars or the like, which are left out if the
+/// table is too wide.
 pub(crate) struct Table {
     heads: Vec<String>,
     right: Vec<usize>,
@@ -120,7 +120,7 @@ impl Table {
                 break;
             }
             let at = self.heads.iter().skip(1).position(|known| known.replace('\n', " ") == head);
-            self.remove(&at.map(|at| at + 1).into_iter().collect::<Vec<_>>());
+            self.remove(at.map(|at| at + 1).as_slice());
         }
     }
 
