@@ -82,15 +82,15 @@ pub struct Args {
     invert_match: bool,
 
     /// Also print the N entries after each match on the path
-    #[arg(short = 'A', long, value_name = "N", value_parser = number, default_value_t = 0, hide_default_value = true)]
+    #[arg(short = 'A', long, value_name = "N", value_parser = number::<usize>, default_value_t = 0, hide_default_value = true)]
     after_context: usize,
 
     /// Also print the N entries before each match on the path
-    #[arg(short = 'B', long, value_name = "N", value_parser = number, default_value_t = 0, hide_default_value = true)]
+    #[arg(short = 'B', long, value_name = "N", value_parser = number::<usize>, default_value_t = 0, hide_default_value = true)]
     before_context: usize,
 
     /// Also print the N entries before and after each match
-    #[arg(short = 'C', long, value_name = "N", value_parser = number, default_value_t = 0, hide_default_value = true)]
+    #[arg(short = 'C', long, value_name = "N", value_parser = number::<usize>, default_value_t = 0, hide_default_value = true)]
     context: usize,
 
     /// Search only entries of these kinds

@@ -43,7 +43,7 @@ struct LogArgs {
     nul: bool,
 
     /// List at most N operations
-    #[arg(short = 'n', long, value_name = "N", value_parser = number)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::<usize>)]
     max_count: Option<usize>,
 
     /// Show the size of the log, the backups and the side files instead
@@ -61,7 +61,7 @@ struct LogArgs {
 #[derive(clap::Args, Debug)]
 struct PruneArgs {
     /// Keep the operations of the last N days, and their backups
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, value_name = "N", value_parser = number::<u32>, default_value_t = 30)]
     keep_days: u32,
 
     /// List what would be removed, and remove nothing

@@ -62,7 +62,7 @@ pub struct RedoArgs {
     words: Vec<String>,
 
     /// Redo the last N operations that were undone
-    #[arg(short = 'n', long = "count", value_name = "N", value_parser = number, default_value_t = 1, hide_default_value = true)]
+    #[arg(short = 'n', long = "count", value_name = "N", value_parser = number::<usize>, default_value_t = 1, hide_default_value = true)]
     count: usize,
 
     /// Redo the last undone operation of any session

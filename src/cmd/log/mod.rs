@@ -67,11 +67,11 @@ pub struct Args {
     reverse: bool,
 
     /// Print at most N entries; also `-N`
-    #[arg(short = 'n', long = "max-count", value_name = "N", value_parser = number)]
+    #[arg(short = 'n', long = "max-count", value_name = "N", value_parser = number::<usize>)]
     count: Option<usize>,
 
     /// Skip the first N entries
-    #[arg(long, value_name = "N", value_parser = number, default_value_t = 0, hide_default_value = true)]
+    #[arg(long, value_name = "N", value_parser = number::<usize>, default_value_t = 0, hide_default_value = true)]
     skip: usize,
 
     /// Only entries since a time: a date, an age such as `2h`, or `yesterday`

@@ -78,7 +78,7 @@ pub struct Args {
     sort: String,
 
     /// List at most N sessions
-    #[arg(short = 'n', long, value_name = "N", value_parser = number)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::<usize>)]
     max_count: Option<usize>,
 
     /// List forks and continuations below the session that they come from

@@ -326,16 +326,14 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
     if !json {
         // A word of the command line may be the name of a file, which may contain anything.
         let is_safe = std::env::args_os().all(|word| word.to_str().is_some_and(crate::ui::text::is_safe));
-        let words = error.to_string();
-        let plain = in_plain_words(&words);
-        let _ = match is_safe && plain == words {
+        let _ = match is_safe {
             true => error.print(),
-            false => write!(io::stderr(), "{}", crate::ui::text::safe(&plain)),
+            false => write!(io::stderr(), "{}", crate::ui::text::safe(&error.to_string())),
         };
         return Exit::Usage;
     }
     // The text that clap has for people: the error, then paragraphs with tips and the usage.
-    let words = in_plain_words(&error.to_string());
+    let words = error.to_string();
     let mut paragraphs = words.split("\n\n").map(str::trim);
     let message = paragraphs.next().unwrap_or_default().trim_start_matches("error: ");
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -345,18 +343,6 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
     );
     let _ = writeln!(io::stderr(), "{}", object("usage", &message, Some(&hint)));
     Exit::Usage
-}
-
-/// Replaces what the standard library says about numbers that can't be parsed.
-fn in_plain_words(words: &str) -> String {
-    const WORDS: [(&str, &str); 5] = [
-        (": invalid digit found in string", ": expected a whole number"),
-        (": cannot parse integer from empty string", ": expected a whole number"),
-        (": number too large to fit in target type", ": the number is too large"),
-        (": number too small to fit in target type", ": the number is too small"),
-        (": invalid float literal", ": expected a number"),
-    ];
-    WORDS.iter().fold(words.to_owned(), |words, (theirs, ours)| words.replace(theirs, ours))
 }
 
 /// Has panics reported like other errors, as bugs, and with the exit status for bugs.

@@ -8,7 +8,9 @@ use crate::store;
 use crate::ui::{Look, text};
 use clap_complete::engine::ArgValueCompleter;
 use std::io::IsTerminal;
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Options that every command takes.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -181,8 +183,11 @@ impl Global {
 }
 
 /// Parses a number of things, for the options that take one.
-pub(crate) fn number(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| "expected a whole number".into())
+pub(crate) fn number<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, &'static str> {
+    text.parse().map_err(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow => "the number is too large",
+        _ => "expected a whole number",
+    })
 }
 
 /// The width of what is not cut: more than any line has.
