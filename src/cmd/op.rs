@@ -6,7 +6,7 @@ use super::shared::words;
 use super::{Exit, complete, undo};
 use crate::model::{Count, Time, parse_time};
 use crate::store::archive::Archive;
-use crate::store::oplog::{Backup, Log, Operation, Progress, State};
+use crate::store::oplog::{Backup, Log, Operation, Progress, State, Step};
 use crate::store::write::{leftovers as leftovers_in, remove_leftover};
 use crate::store::{Error, undo as undo_of};
 use crate::ui::{Ui, text};
@@ -294,14 +294,13 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let alone = if log.folder().is_dir() { log.lock_out_writers()? } else { None };
     let (mut kept, mut drops, mut moved) = (HashSet::new(), HashSet::new(), HashSet::new());
     let mut places: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut held: HashMap<PathBuf, Operation> = HashMap::new();
+    let mut held: HashMap<PathBuf, Step> = HashMap::new();
     let mut reader = log.reader()?;
     while let Some(operation) = reader.next()? {
         places.extend(folders_of(&operation));
-        if operation.state == Progress::Begun {
-            let temps = operation.steps.iter().filter_map(|step| step.temp.clone());
-            held.extend(temps.map(|temp| (temp, operation.clone())));
-        }
+        // Also of operations that are done: another run completed them.
+        let temps = operation.steps.iter().filter_map(|step| Some((step.temp.clone()?, step)));
+        held.extend(temps.filter(|(temp, _)| temp.exists()).map(|(temp, step)| (temp, step.clone())));
         let is_last_move =
             operation.moved && operation.state != Progress::Failed && moved.insert(operation.file.clone());
         if is_old(parse_time(operation.time.as_bytes())) && !is_last_move {
@@ -353,8 +352,8 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     }
     let mut left = (0, 0);
     for path in &leftovers {
-        if let Some(operation) = held.get(path)
-            && let Some(more) = undo_of::bytes_after(operation, path)
+        if let Some(step) = held.get(path)
+            && let Some(more) = undo_of::bytes_after(step, path)
         {
             let path = text::one_line(&path.display().to_string());
             ui.note(format_args!(

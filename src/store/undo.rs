@@ -523,17 +523,24 @@ fn compare(step: &Step, is_begun: bool, file: &File, stamp: Stamp) -> io::Result
     })
 }
 
-/// Returns how many bytes a file that an interrupted operation left behind has after the content
-/// that is backed up.
-pub fn bytes_after(operation: &Operation, left: &Path) -> Option<u64> {
-    let step = operation.steps.iter().find(|step| step.temp.as_deref() == Some(left))?;
-    let before = step.before.as_ref().filter(|_| step.kind != StepKind::Create)?;
+/// Returns how many bytes the file that an interrupted step left behind has after the known content:
+/// the old one, which is backed up, or the new one. An agent appended them.
+///
+/// The one may begin with the other, so the longest that fits counts.
+pub fn bytes_after(step: &Step, left: &Path) -> Option<u64> {
+    if step.kind == StepKind::Create {
+        return None;
+    }
     let file = steps::open(left).ok()?;
     let len = file.metadata().ok()?.len();
-    let tail = before.bytes.min(4096);
-    let is_old = len > before.bytes
-        && super::oplog::hash_of(&file, before.bytes - tail, tail).is_ok_and(|hash| hash == before.tail);
-    is_old.then(|| len - before.bytes)
+    let has = |state: &&State| {
+        let tail = state.bytes.min(4096);
+        len >= state.bytes
+            && super::oplog::hash_of(&file, state.bytes - tail, tail).is_ok_and(|hash| hash == state.tail)
+    };
+    let known =
+        [&step.before, &step.after].into_iter().flatten().filter(has).map(|state| state.bytes).max()?;
+    Some(len - known).filter(|more| *more > 0)
 }
 
 /// Returns whether a range of a file still has the same hash.
@@ -740,6 +747,36 @@ pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn what_an_agent_appended_to_a_file_that_is_left_is_known_from_what_bough_wrote() {
+        let check = |before: &str, after: Option<&str>, left: &str, wanted: Option<u64>| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("s.jsonl");
+            let state = |text: &str| {
+                fs::write(&path, text).unwrap();
+                State::read(&File::open(&path).unwrap()).unwrap()
+            };
+            let (before, after) = (Some(state(before)), after.map(state));
+            let kind = if after.is_some() { StepKind::Replace } else { StepKind::Remove };
+            let step = Step { before, after, ..Step::new(&path, kind) };
+            fs::write(&path, left).unwrap();
+            assert_eq!(bytes_after(&step, &path), wanted, "{left:?}");
+        };
+        //    before    after          left             appended
+        check("a\n",    Some("b\n"),    "a\n",           None);
+        check("a\n",    Some("b\n"),    "a\nmore\n",     Some(5));
+        check("a\n",    Some("b\n"),    "b\n",           None);
+        check("a\n",    Some("b\n"),    "b\nmore\n",     Some(5));
+        check("a\n",    Some("a\nb\n"), "a\nb\n",        None);      // a new file that begins with the old one
+        check("a\n",    Some("a\nb\n"), "a\nb\nmore\n",  Some(5));
+        check("a\n",    Some("a\nb\n"), "a\nmore\n",     Some(5));
+        check("a\nb\n", Some("a\n"),    "a\nb\n",        None);
+        check("a\n",    None,          "a\n",           None);
+        check("a\n",    None,          "a\nmore\n",     Some(5));
+        check("a\n",    Some("b\n"),    "c\nmore\n",     None);      // the file of another
+    }
 
     #[test]
     fn a_session_comes_back_after_what_belongs_to_it_and_before_its_copy_goes() {

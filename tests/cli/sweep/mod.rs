@@ -135,6 +135,16 @@ fn an_undo_of_a_rewrite_is_done_or_not() {
     sample("undo s.jsonl --file s.jsonl", 17);
 }
 
+/// The old session is the beginning of the new one, also in the files that are left.
+#[test]
+fn an_undo_of_a_repair_with_a_subagent_is_done_or_not() {
+    let scene = SCENES.iter().find(|scene| {
+        scene.words == "undo 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl" && scene.before.len() == 3
+    });
+    let failures = sweep(&[*scene.unwrap()], &[Kind::Kill], 4, false);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
 #[test]
 fn a_removal_of_operations_is_done_or_not() {
     sample("op prune --keep-days 0", 13);
