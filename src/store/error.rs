@@ -36,6 +36,12 @@ pub enum Error {
         /// The program whose session it seems to be, if any.
         program: Option<Program>,
     },
+    /// A folder could not be listed to its end, but can be opened.
+    #[error("{}: the folder could not be listed; sessions in it may be missing", path.display())]
+    Unlisted {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A folder contains no sessions.
     #[error("{}: no sessions in this folder", path.display())]
     NoneInFolder {
@@ -120,7 +126,7 @@ impl Error {
                 }
                 format!("it could be one of\n  {}", shown.join("\n  "))
             }
-            Error::Io { .. } => return None,
+            Error::Io { .. } | Error::Unlisted { .. } => return None,
         })
     }
 }

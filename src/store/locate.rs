@@ -169,71 +169,95 @@ pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
 /// order of their paths.
 ///
 /// Links to folders are not followed, so that a cycle of links does no harm. A folder that can't be
-/// read is returned as if it were a file, so that opening it reports the reason.
+/// listed to its end is returned as if it were a file, so that opening it reports the reason.
 pub fn session_files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut out = Vec::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) => {
-                // Anything but a folder has nothing below it.
-                if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
-                    out.push(folder);
-                }
-                continue;
-            }
-        };
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file() {
-                out.push(path);
-            }
-        }
-    }
+    let (mut out, unlisted) = list_below(folder);
+    out.extend(unlisted);
     out.sort();
     out
+}
+
+/// Returns the files below a folder like [`session_files_below`], and, by themselves, the folders
+/// that can't be listed to their ends.
+pub fn list_below(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut out, mut unlisted) = (Vec::new(), Vec::new());
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let mut add = |entry: fs::DirEntry| -> io::Result<()> {
+            let (path, kind) = (entry.path(), entry.file_type()?);
+            if kind.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "jsonl") && is_file(&path, kind) {
+                out.push(path);
+            }
+            Ok(())
+        };
+        // What is gone by now need not be listed.
+        let fails = |added: &io::Result<()>| added.as_ref().is_err_and(|error| !is_nothing(error));
+        let failures = match fs::read_dir(&folder) {
+            Ok(entries) => entries.map(|entry| entry.and_then(&mut add)).filter(fails).count(),
+            Err(error) => usize::from(!is_nothing(&error)),
+        };
+        if failures > 0 {
+            unlisted.push(folder);
+        }
+    }
+    (out, unlisted)
+}
+
+/// Returns whether an error means that there is no such folder: anything but a folder has nothing
+/// below it.
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        || error.raw_os_error() == Some(libc::ELOOP)
+}
+
+/// Returns whether an entry of a folder is a file, or a link to one. Links that the system can't
+/// follow because of an error count, so that opening them reports it.
+fn is_file(path: &Path, kind: fs::FileType) -> bool {
+    kind.is_file()
+        || kind.is_symlink()
+            && fs::metadata(path).map_or_else(|error| !is_nothing(&error), |facts| facts.is_file())
 }
 
 /// Returns the entries of a folder; empty if it does not exist. Fails if it can't be read.
 pub(super) fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
     match fs::read_dir(folder).and_then(Iterator::collect) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(Vec::new())
-        }
+        Err(error) if is_nothing(&error) => Ok(Vec::new()),
         read => read.map_err(|source| Error::Io { path: folder.to_owned(), source }),
     }
 }
 
 fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Found>) {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
+    // As a file, so that opening it reports the reason.
+    let unlisted = || Found { agent, path: folder.to_owned(), is_link: false, is_unlocked: true };
+    let listed = match fs::read_dir(folder) {
+        Ok(listed) => listed,
         Err(error) => {
-            // As a file, so that opening it reports the reason.
-            if error.kind() == io::ErrorKind::PermissionDenied {
-                out.push(Found { agent, path: folder.to_owned(), is_link: false, is_unlocked: true });
-            }
+            out.extend((!is_nothing(&error)).then(unlisted));
             return;
         }
     };
-    let entries: Vec<fs::DirEntry> = entries.flatten().collect();
-    let has_locks = entries.iter().any(|entry| entry.file_name().as_encoded_bytes().ends_with(b".lock"));
-    for entry in entries {
+    let mut entries = Vec::new();
+    for entry in listed {
+        match entry.and_then(|entry| Ok((entry.file_type()?, entry))) {
+            Ok(entry) => entries.push(entry),
+            Err(error) if is_nothing(&error) => {}
+            Err(_) => out.push(unlisted()),
+        }
+    }
+    let has_locks = entries.iter().any(|(_, entry)| entry.file_name().as_encoded_bytes().ends_with(b".lock"));
+    for (kind, entry) in entries {
         let path = entry.path();
         let name = entry.file_name();
         if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
-            let agents = is_agents(&path);
-            let Ok(kind) = entry.file_type() else { continue };
             // A link is followed. In all other cases the folder itself knows the type, without
             // asking for each file.
             let is_link = kind.is_symlink();
-            if !agents && (kind.is_file() || is_link && path.is_file()) {
+            if !is_agents(&path) && is_file(&path, kind) {
                 out.push(Found { agent, path, is_link, is_unlocked: !has_locks && !is_link });
             }
-        } else if deeper > 0 && entry.file_type().is_ok_and(|kind| !kind.is_file()) {
+        } else if deeper > 0 && !kind.is_file() {
             collect(agent, &path, deeper - 1, out);
         }
     }

@@ -77,7 +77,11 @@ impl Surroundings for Place {
         if !self.folder().is_dir() {
             return None;
         }
-        Some(self.agents_files().iter().filter_map(|path| agent_of(path)).map(str::to_owned).collect())
+        let (files, unlisted) = locate::list_below(&self.folder().join("subagents"));
+        // Those in a folder that can't be listed are not known.
+        unlisted
+            .is_empty()
+            .then(|| files.iter().filter_map(|path| agent_of(path)).map(str::to_owned).collect())
     }
 
     fn placed_agents(&self) -> HashSet<String> {

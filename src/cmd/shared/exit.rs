@@ -131,6 +131,7 @@ fn exit_of(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
         let (exit, kind) = match error {
             store::Error::NotFound { .. } => (Exit::NotFound, "not-found"),
             store::Error::IsFolder { .. } => (Exit::NotFound, "is-folder"),
+            store::Error::Unlisted { .. } => (Exit::Io, "io"),
             store::Error::Empty { .. } => (Exit::Unreadable, "empty"),
             store::Error::UnknownFormat { .. } => (Exit::Unreadable, "unknown-format"),
             store::Error::NoneInFolder { .. }
@@ -251,6 +252,13 @@ impl Failures {
         if reader_is_gone(&error) {
             return Err(error);
         }
+        let error = match error.downcast_ref::<store::Error>() {
+            // Nobody named it: it is among the files because it could not be listed.
+            Some(store::Error::IsFolder { path }) if !is_named => {
+                store::Error::Unlisted { path: path.clone() }.into()
+            }
+            _ => error,
+        };
         match error.downcast_ref::<store::Error>() {
             Some(error) if !is_named && error.is_no_session() => self.no_sessions += 1,
             // It was removed after the folder was listed.

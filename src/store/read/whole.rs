@@ -129,7 +129,10 @@ impl Source {
         })?;
         let facts = file.metadata().map_err(io)?;
         if facts.is_dir() {
-            return Err(Error::IsFolder { path: path.to_owned() });
+            // It may be given in place of the files in it, because it can't be listed.
+            let listed =
+                std::fs::read_dir(path).and_then(|mut inside| inside.try_for_each(|it| it.map(drop)));
+            return Err(listed.map_or_else(io, |()| Error::IsFolder { path: path.to_owned() }));
         }
         if !facts.is_file() {
             file.read_to_end(&mut bytes).map_err(io)?;

@@ -174,6 +174,39 @@ fn a_move_that_can_not_be_described_is_done_all_the_same() {
     assert!(stage.state() != stage.old && failed > 0, "{failed}");
 }
 
+/// What is in a folder that can't be listed is not known to be sound.
+#[test]
+fn a_folder_that_can_not_be_listed_is_reported_and_the_rest_is_repaired() {
+    let scene = SCENES.iter().find(|scene| scene.words.starts_with("fsck --repair 254d")).unwrap();
+    let Some(stage) = Stage::set(*scene) else { return };
+    let agents = stage.session().with_extension("").join("subagents");
+    for is_once in [false, true] {
+        stage.begin_anew();
+        let mut failed = 0;
+        let (output, _) = stage
+            .run_stopped(scene.words, |_, call| {
+                if call.name == "getdents" && call.path == agents && !(is_once && failed > 0) {
+                    failed += 1;
+                    return stopped::Act::Fail(libc::EIO);
+                }
+                stopped::Act::Pass
+            })
+            .unwrap();
+        let said = crate::support::sandbox::said(&output);
+        assert!(failed > 0 && stopped::status(&output) == 6, "{said}");
+        let reason = if is_once { "the folder could not be listed" } else { "Input/output error" };
+        let words = format!("error: {}: {reason}", agents.strip_prefix(stage.work()).unwrap().display());
+        assert!(said.contains(&words), "{said}");
+        let now = stage.state();
+        assert!(now[&stage.session()] == stage.new[&stage.session()], "{said}");
+        assert!(
+            now.iter().filter(|(path, _)| path.starts_with(&agents)).all(|(path, is)| stage.old[path] == *is)
+        );
+        let undone = stage.run("undo 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl");
+        assert!(undone.status.success() && stage.state() == stage.old);
+    }
+}
+
 /// The operation log is read from its end, and no further than is needed.
 #[test]
 fn the_length_of_the_operation_log_costs_nothing() {

@@ -94,7 +94,7 @@ pub fn try_all(stage: &Stage, kind: Kind, step: usize) -> Outcome {
             Kind::Signal => vec![Act::Signal([libc::SIGINT, libc::SIGTERM, libc::SIGHUP][at % 3])],
             Kind::Fail => {
                 let errors: &[i32] = match call.name {
-                    "close" | "lseek" => &[],
+                    name if !can_fail(name) => &[],
                     _ if call.needs_room() => &[libc::EIO, libc::ENOSPC, libc::EDQUOT],
                     _ => &[libc::EIO],
                 };
@@ -131,6 +131,12 @@ pub fn try_all(stage: &Stage, kind: Kind, step: usize) -> Outcome {
         fill_the_disk(stage, step, &mut outcome);
     }
     outcome
+}
+
+/// Returns whether a call fails on real systems: a `close` of a file that was read does not, and
+/// the standard library aborts if one does.
+fn can_fail(call: &str) -> bool {
+    !["close", "lseek"].contains(&call)
 }
 
 fn short(stage: &Stage, path: &Path) -> String {
@@ -413,7 +419,7 @@ fn ended(stage: &Stage, output: &Output, may_leave: bool) -> Vec<String> {
 }
 
 fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
-    let (mut failed, mut is_short) = (String::new(), None);
+    let (mut failed, mut is_short) = (None, None);
     let (output, _) = stage
         .run_stopped(stage.scene.words, |number, call| match (act, is_short) {
             (Act::Short(_), None) if number >= at && call.name == "write" => {
@@ -425,15 +431,16 @@ fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
                 Act::Fail(libc::ENOSPC)
             }
             (Act::Short(_), _) => Act::Pass,
-            _ if number == at => {
-                failed = call.name.to_owned();
+            // The numbers differ by a little from run to run.
+            _ if number >= at && failed.is_none() && can_fail(call.name) => {
+                failed = Some(call.name);
                 act
             }
             _ => Act::Pass,
         })
         .unwrap();
     // A file that can't be removed stays, and one that can't be looked at too.
-    let may_leave = failed == "unlink";
+    let may_leave = failed == Some("unlink");
     let mut wrong = ended(stage, &output, may_leave);
     if stage.scene.words == "archive" {
         wrong.extend(completes_archive(stage));
