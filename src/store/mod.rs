@@ -27,7 +27,7 @@ pub mod write;
 
 pub use error::Error;
 pub use files::Files;
-pub use new_file::NewFile;
+pub use new_file::{NewFile, replace_file};
 pub use read::end::End;
 pub use read::ends::open_ends;
 pub use read::growing::Growing;
@@ -60,7 +60,7 @@ fn refuse_pipe(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a file that the user chose, e.g. a manual page; never a session.
+/// Writes a file that can be made again, e.g. a manual page, in place; see [`replace_file`] for others.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<(), Error> {
     std::fs::write(path, content).map_err(|source| Error::Io { path: path.to_owned(), source })
 }

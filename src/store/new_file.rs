@@ -1,43 +1,115 @@
 //! A new file that the user chose, e.g. a page: it gets its name when it is complete.
 
-use super::Error;
 use super::oplog::Log;
-use super::write::sys;
 use super::write::temp::Temp;
-use std::fs::File;
+use super::write::{steps, sys};
+use super::{Error, is_read_once};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// A new file under a temporary name, to be written piece by piece. It is removed unless it is
 /// finished.
 pub struct NewFile {
-    out: BufWriter<File>,
+    out: BufWriter<Blocks>,
     temp: Temp,
     path: PathBuf,
+    /// Whether a file of that name may be replaced.
+    replaces: bool,
 }
 
 impl NewFile {
     /// Begins a file that is to have the name `path`.
     pub fn create(path: &Path) -> Result<NewFile, Error> {
-        let failed = |source| Error::Io { path: path.to_owned(), source };
+        NewFile::begin(path, false).map_err(|source| Error::Io { path: path.to_owned(), source })
+    }
+
+    /// Begins a file that replaces the one at `path`, if there is one, and then has its mode, owner
+    /// and attributes. A link stays, and the file that it leads to is replaced.
+    ///
+    /// Fails if that file may not be written, although its folder would allow to replace it.
+    pub fn replace(path: &Path) -> Result<NewFile, Error> {
+        let begin = || -> io::Result<NewFile> {
+            let path = end_of_links(path)?;
+            let old = match File::options().append(true).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                other => Some(other?),
+            };
+            let new = NewFile::begin(&path, true)?;
+            if let Some(old) = old
+                && !steps::copy_metadata(&old, new.temp.file()?)?
+            {
+                let words = "it belongs to another user, who would lose it";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+            }
+            Ok(new)
+        };
+        begin().map_err(|source| Error::Io { path: path.to_owned(), source })
+    }
+
+    fn begin(path: &Path, replaces: bool) -> io::Result<NewFile> {
         if let Some(log) = Log::of_user() {
             log.note_folder_of_new_file(sys::folder_of(path));
         }
-        let temp = Temp::new(path, 0o666).map_err(failed)?;
-        let file = temp.file().and_then(File::try_clone).map_err(failed)?;
-        Ok(NewFile { out: BufWriter::with_capacity(1 << 18, file), temp, path: path.to_owned() })
+        let temp = Temp::new(path, 0o666)?;
+        let file = temp.file().and_then(File::try_clone)?;
+        Ok(NewFile {
+            out: BufWriter::with_capacity(1 << 18, Blocks(file)),
+            temp,
+            path: path.to_owned(),
+            replaces,
+        })
     }
 
-    /// Gives the file its name. Fails if another file has that name by now.
+    /// Gives the file its name. Fails if another file has that name by now, unless it may be
+    /// replaced.
     pub fn finish(mut self) -> Result<(), Error> {
         let mut finish = || {
             self.out.flush()?;
-            sys::sync(self.out.get_ref())?;
-            sys::rename_to_free(self.temp.path(), &self.path)?;
+            sys::sync(&self.out.get_ref().0)?;
+            match self.replaces {
+                true => sys::rename(self.temp.path(), &self.path)?,
+                false => sys::rename_to_free(self.temp.path(), &self.path)?,
+            }
             self.temp.is_gone();
             sys::sync_folder_of(&self.path)
         };
         finish().map_err(|source| Error::Io { path: self.path.clone(), source })
+    }
+}
+
+/// Writes a file that the user chose, e.g. a report; never a session. It has the old content or the
+/// new one, however this ends. A pipe or a device is written to.
+pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), Error> {
+    if is_read_once(path) {
+        return super::write_file(path, content);
+    }
+    let mut file = NewFile::replace(path)?;
+    file.write_all(content).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    file.finish()
+}
+
+/// Returns the path of the file that a link leads to; it may not exist yet.
+fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
+            Ok(next) => end_of_links(&sys::folder_of(path).join(next)),
+            Err(_) => Ok(path.to_owned()),
+        },
+        other => other,
+    }
+}
+
+/// A file that is written to by the calls of [`sys`].
+struct Blocks(File);
+
+impl Write for Blocks {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        sys::write_once(&self.0, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -54,7 +126,14 @@ impl Write for NewFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use crate::store::write::sys::{Call, with_hook};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// Runs a function in a folder, and with a log of its own.
+    fn in_folder(run: impl FnOnce(&Path)) {
+        let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        Log::in_folder(state.path()).while_of_user(|| run(folder.path()));
+    }
 
     fn names(folder: &Path) -> Vec<String> {
         let names = fs::read_dir(folder).unwrap();
@@ -63,29 +142,81 @@ mod tests {
 
     #[test]
     fn a_file_has_its_name_only_when_it_is_complete() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("page.html");
-        let mut half = NewFile::create(&path).unwrap();
-        half.write_all(b"half").unwrap();
-        assert!(!path.exists());
-        drop(half);
-        assert_eq!(names(folder.path()), [] as [&str; 0]);
-        let mut whole = NewFile::create(&path).unwrap();
-        whole.write_all(b"whole").unwrap();
-        whole.finish().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"whole");
-        assert_eq!(names(folder.path()), ["page.html"]);
+        in_folder(|folder| {
+            let path = folder.join("page.html");
+            let mut half = NewFile::create(&path).unwrap();
+            half.write_all(b"half").unwrap();
+            assert!(!path.exists());
+            drop(half);
+            assert_eq!(names(folder), [] as [&str; 0]);
+            let mut whole = NewFile::create(&path).unwrap();
+            whole.write_all(b"whole").unwrap();
+            whole.finish().unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"whole");
+            assert_eq!(names(folder), ["page.html"]);
+        });
     }
 
     #[test]
     fn another_file_is_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("page.html");
-        let mut new = NewFile::create(&path).unwrap();
-        new.write_all(b"new").unwrap();
-        fs::write(&path, "came meanwhile").unwrap();
-        assert!(new.finish().is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"came meanwhile");
-        assert_eq!(names(folder.path()), ["page.html"]);
+        in_folder(|folder| {
+            let path = folder.join("page.html");
+            let mut new = NewFile::create(&path).unwrap();
+            new.write_all(b"new").unwrap();
+            fs::write(&path, "came meanwhile").unwrap();
+            assert!(new.finish().is_err());
+            assert_eq!(fs::read(&path).unwrap(), b"came meanwhile");
+            assert_eq!(names(folder), ["page.html"]);
+        });
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_is_the_old_one_or_the_new_one() {
+        in_folder(|folder| {
+            let path = folder.join("report.json");
+            let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            replace_file(&path, b"first").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
+            for fails in [Call::Create, Call::Write, Call::Sync, Call::Mode, Call::Rename] {
+                let hook =
+                    move |call| if call == fails { Err(io::ErrorKind::StorageFull.into()) } else { Ok(None) };
+                assert!(with_hook(hook, || replace_file(&path, b"second")).is_err(), "{fails:?}");
+                assert_eq!((fs::read(&path).unwrap(), mode()), (b"first".to_vec(), 0o604), "{fails:?}");
+                assert_eq!(names(folder), ["report.json"], "{fails:?}");
+            }
+            replace_file(&path, b"second").unwrap();
+            assert_eq!((fs::read(&path).unwrap(), mode()), (b"second".to_vec(), 0o604));
+            assert_eq!(names(folder), ["report.json"]);
+        });
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_is_replaced_stays() {
+        in_folder(|folder| {
+            fs::create_dir(folder.join("in")).unwrap();
+            let (link, path) = (folder.join("link"), folder.join("in/report.json"));
+            symlink("in/report.json", &link).unwrap();
+            for content in ["first", "second"] {
+                replace_file(&link, content.as_bytes()).unwrap();
+                assert_eq!(fs::read_to_string(&path).unwrap(), content);
+                assert!(link.is_symlink());
+            }
+            assert_eq!(names(&folder.join("in")), ["report.json"]);
+        });
+    }
+
+    #[test]
+    fn a_pipe_is_written_to_and_stays() {
+        in_folder(|folder| {
+            let path = folder.join("pipe");
+            assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+            let reader = std::thread::spawn({
+                let path = path.clone();
+                move || fs::read(path).unwrap()
+            });
+            replace_file(&path, b"report").unwrap();
+            assert_eq!(reader.join().unwrap(), b"report");
+            assert_eq!(names(folder), ["pipe"]);
+        });
     }
 }

@@ -186,7 +186,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         redaction.learn_entries(&read.opened, &chosen)?;
     }
     if let Some(report) = &args.redact_report {
-        store::write_file(report, redaction.report().as_bytes())?;
+        refuse_source(&read, report)?;
+        store::replace_file(report, redaction.report().as_bytes())?;
     }
     if args.check {
         redaction.print_counts(ui);
@@ -263,6 +264,9 @@ fn several(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow
             return Err(Failure::Usage { what, hint }.into());
         }
     };
+    if let Some(report) = &args.redact_report {
+        found.iter().try_for_each(|found| refuse_equal(&found.path, report))?;
+    }
     let mut redaction = Redaction::new(args, true, config)?;
     if args.check {
         let (_, failures) = site::learn(args, &found, &mut redaction, global, ui)?;
@@ -271,7 +275,7 @@ fn several(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow
     }
     let exit = site::write(args, &found, &mut redaction, global, config, ui)?;
     if let Some(report) = &args.redact_report {
-        store::write_file(report, redaction.report().as_bytes())?;
+        store::replace_file(report, redaction.report().as_bytes())?;
     }
     Ok(exit)
 }
@@ -366,12 +370,16 @@ fn chosen(read: &mut ThreadView, revisions: &[String]) -> anyhow::Result<Vec<Ix>
 
 /// Refuses to write over a file of the session.
 fn refuse_source(read: &ThreadView, output: &Path) -> anyhow::Result<()> {
+    refuse_equal(read.opened.files.path(0), output)
+}
+
+fn refuse_equal(session: &Path, output: &Path) -> anyhow::Result<()> {
     let real = output.canonicalize().ok();
-    let source = read.opened.files.path(0).canonicalize().ok();
+    let source = session.canonicalize().ok();
     if real.is_some() && real == source {
         return Err(Failure::Usage {
             what: format!("`{}` is the session itself", text::one_line(&output.display().to_string())),
-            hint: "name another file with `-o`".into(),
+            hint: "name another file".into(),
         }
         .into());
     }

@@ -15,7 +15,7 @@ use crate::model::{Count, Ix, Key};
 use crate::ops::page::{Link, Listed};
 use crate::ops::redact::Redact;
 use crate::store::locate::Found;
-use crate::store::write::Refusal;
+use crate::store::write::{Refusal, leftovers};
 use crate::store::{self, locate};
 use crate::ui::{Ui, text};
 use std::collections::{HashMap, HashSet};
@@ -37,8 +37,10 @@ pub(super) fn write(
         let what = "several pages need a folder".into();
         return Err(Failure::Usage { what, hint: "name a new one with `-o FOLDER`".into() }.into());
     };
+    // What a killed export left is not a page.
+    let left = leftovers(folder);
     let is_used = folder.symlink_metadata().is_ok_and(|facts| !facts.is_dir())
-        || folder.read_dir().is_ok_and(|mut inside| inside.next().is_some());
+        || folder.read_dir().is_ok_and(|inside| inside.flatten().any(|file| !left.contains(&file.path())));
     if is_used && args.allow != Some(Allow::Overwrite) {
         return Err(Refusal::Exists { path: folder.to_owned() }.into());
     }
@@ -70,7 +72,7 @@ pub(super) fn write(
         }
         _ => "Sessions".to_owned(),
     };
-    store::write_file(&folder.join(HOME), crate::ops::page::sessions(&title, &listed).as_bytes())?;
+    store::replace_file(&folder.join(HOME), crate::ops::page::sessions(&title, &listed).as_bytes())?;
     if !ui.look.quiet {
         let folder = text::one_line(&folder.display().to_string());
         ui.note(format_args!("exported {} to {folder}", Count("session", "sessions", listed.len())));

@@ -274,35 +274,42 @@ fn copy_like(
 ) -> Result<(Temp, String), Refusal> {
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
-    let old = guard.file.metadata().map_err(io)?;
     record.note_folder(sys::folder_of(path));
     let temp = Temp::new(path, 0o600).map_err(io)?;
     let file = temp.file().map_err(io)?;
     let mut sink = Sink { into: Into::File(file), hash: Sha256::new() };
     fill(&mut sink).map_err(io)?;
     let sha256 = hex(&sink.hash.finalize());
-    let mut mode = old.mode();
-    let new = file.metadata().map_err(io)?;
-    if (new.uid(), new.gid()) != (old.uid(), old.gid()) && sys::set_owner(file, old.uid(), old.gid()).is_err()
-    {
-        // A group that can't be kept is not a reason to stop: the owner still has the file. Another
-        // group gets no rights.
-        if unix::user() != old.uid() {
-            return Err(Refusal::Owner { path: path.clone() });
-        }
-        mode &= !0o2070;
-    }
-    sys::set_mode(file, mode).map_err(io)?;
-    unix::copy_attributes(&guard.file, file).map_err(io)?;
-    if mode != old.mode() {
-        // An access control list also contains bits for the group.
-        sys::set_mode(file, mode).map_err(io)?;
+    if !copy_metadata(&guard.file, file).map_err(io)? {
+        return Err(Refusal::Owner { path: path.clone() });
     }
     if let Some(time) = time {
         stamp::restore_time(file, time).map_err(io)?;
     }
     record.sync(file).map_err(io)?;
     Ok((temp, sha256))
+}
+
+/// Gives a new file the owner, the mode and the attributes of an old one. Returns `false` if it
+/// would have another owner.
+pub(crate) fn copy_metadata(from: &File, to: &File) -> io::Result<bool> {
+    let (old, new) = (from.metadata()?, to.metadata()?);
+    let mut mode = old.mode();
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) && sys::set_owner(to, old.uid(), old.gid()).is_err() {
+        // A group that can't be kept is not a reason to stop: the owner still has the file. Another
+        // group gets no rights.
+        if unix::user() != old.uid() {
+            return Ok(false);
+        }
+        mode &= !0o2070;
+    }
+    sys::set_mode(to, mode)?;
+    unix::copy_attributes(from, to)?;
+    if mode != old.mode() {
+        // An access control list also contains bits for the group.
+        sys::set_mode(to, mode)?;
+    }
+    Ok(true)
 }
 
 /// Checks whether a new file may be created; returns the one that it would overwrite.

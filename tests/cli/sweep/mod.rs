@@ -88,6 +88,8 @@ fn an_append_is_done_or_not() {
 fn an_export_is_done_or_not() {
     sample("export s.jsonl -o talk.html", 7);
     sample("export s.jsonl --to jsonl -o out.jsonl --allow=overwrite", 41);
+    sample(scenes::REPORT, 11);
+    sample(scenes::SITE, 31);
 }
 
 #[test]

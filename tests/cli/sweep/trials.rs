@@ -312,7 +312,7 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
                 // A new file that is not a session of an agent is no operation.
                 let is_done = words.starts_with("export ")
                     && !words.contains("overwrite")
-                    && differences(stage, now, &stage.new, false).is_empty();
+                    && (!is_all_or_nothing(words) || differences(stage, now, &stage.new, false).is_empty());
                 if !differs.is_empty() && !is_done {
                     wrong.push(format!("there is no operation, but {differs:?}"));
                 }
@@ -352,9 +352,9 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
 }
 
 /// Returns whether a command that ends early must leave everything as before. The operation log is
-/// cleaned step by step, and what an archive already has is kept for the next run.
+/// cleaned step by step, what an archive already has is kept for the next run, and so are pages.
 fn is_all_or_nothing(words: &str) -> bool {
-    !words.starts_with("op ") && words != "archive"
+    !words.starts_with("op ") && words != "archive" && words != super::scenes::SITE
 }
 
 /// What must hold of an archive, however its command ended: the sessions are as before, and another
