@@ -494,7 +494,7 @@ impl Log {
         let mut hash = Sha256::new();
         stamp::each_block(file, at, len, |block| {
             hash.update(block);
-            sys::write(copy.file()?, block)
+            sys::write_new(copy.file()?, block)
         })?;
         let hash = hex(&hash.finalize());
         let path = self.backup(&hash);

@@ -46,7 +46,7 @@ impl<'a> Sink<'a> {
     pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hash.update(bytes);
         match &mut self.into {
-            Into::File(file) => sys::write(file, bytes),
+            Into::File(file) => sys::write_new(file, bytes),
             Into::Stream(stream) => stream.write_all(bytes),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::unix;
 use std::fs::{self, File, FileTimes, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::SystemTime;
@@ -69,6 +69,28 @@ pub(crate) fn write(file: &File, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Appends bytes to a new file of this process. A block of zeros becomes a hole, as it may have
+/// been where it comes from: a copy is not larger than the file.
+///
+/// The bytes decide, not `SEEK_HOLE`: they are read anyway to hash them, and this works on each
+/// system, also if the file moves blocks to other offsets.
+pub(crate) fn write_new(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    if bytes.len() < HOLE || !is_zero(bytes) {
+        return write(file, bytes);
+    }
+    at(Call::Write)?;
+    let end = file.seek(SeekFrom::Current(bytes.len() as i64))?;
+    file.set_len(end)
+}
+
+/// How many zeros become a hole: file systems keep account of no less.
+const HOLE: usize = 4096;
+
+fn is_zero(bytes: &[u8]) -> bool {
+    // The comparison of memory is much faster than a loop over bytes.
+    bytes.first().is_none_or(|first| *first == 0 && bytes[1..] == bytes[..bytes.len() - 1])
 }
 
 /// Syncs a file to the disk.
