@@ -11,6 +11,7 @@ use crate::format::{Content, Format, Session};
 use crate::model::{Count, Ix, Source};
 use crate::ops::page::{self, Beside, Images, Link, Options, ResultText, Started, Written};
 use crate::ops::revision;
+use crate::store::write::Group;
 use crate::store::{Opened, ResultFiles};
 use crate::ui::Ui;
 use std::collections::HashMap;
@@ -65,6 +66,7 @@ impl Page<'_> {
         config: &Config,
         redaction: &mut Redaction,
         output: Option<&Path>,
+        group: Option<&Group>,
         ui: &mut Ui,
     ) -> anyhow::Result<Written> {
         let (session, files) = (&self.read.opened.session, &self.read.opened.files);
@@ -102,7 +104,7 @@ impl Page<'_> {
                 let mut out = Output::create(path)?;
                 let written =
                     page::write(session, files, self.chosen, &beside, &options, redaction, &mut out)?;
-                out.finish(&self.read.opened, ui)?;
+                out.finish(&self.read.opened, group, ui)?;
                 written
             }
             None => page::write(session, files, self.chosen, &beside, &options, redaction, ui.out())?,

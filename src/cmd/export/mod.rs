@@ -200,7 +200,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         }
     }
     if is_page {
-        let written = page.write(args, config, &mut redaction, output, ui)?;
+        let written = page.write(args, config, &mut redaction, output, None, ui)?;
         if !ui.look.quiet {
             note_exported(output, &Count("entry", "entries", chosen.len()).to_string(), ui);
             note_left_out(written.images, written.thinking, written.results, ui);
@@ -218,7 +218,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         Some(path) => {
             let mut output = Output::create(path)?;
             output.write_all(&written)?;
-            output.finish(&read.opened, ui)?;
+            output.finish(&read.opened, None, ui)?;
         }
         None if form == Form::Txt => {
             let written = String::from_utf8_lossy(&written);

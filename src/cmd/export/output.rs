@@ -3,7 +3,7 @@
 use crate::cmd::shared::write::{self, Allowed, WriteArgs};
 use crate::model::{Piece, Plan, Target};
 use crate::store::oplog::Log;
-use crate::store::write::Allow;
+use crate::store::write::{Allow, Group};
 use crate::store::{NewFile, Opened};
 use crate::ui::Ui;
 use std::io::{self, Write};
@@ -27,8 +27,9 @@ impl Output {
         })
     }
 
-    /// Gives the file its name. `opened` is the session that was exported.
-    pub(super) fn finish(self, opened: &Opened, ui: &mut Ui) -> anyhow::Result<()> {
+    /// Gives the file its name. `opened` is the session that was exported; `group` the operation that
+    /// this is a part of, if there are several files.
+    pub(super) fn finish(self, opened: &Opened, group: Option<&Group>, ui: &mut Ui) -> anyhow::Result<()> {
         let (path, bytes) = match self {
             Output::New(file) => return Ok(file.finish()?),
             Output::Replaced { path, bytes } => (path, bytes),
@@ -42,7 +43,7 @@ impl Output {
             allow: Allowed(Allow { overwrite: true, ..Allow::default() }),
             wait: 0.0,
         };
-        write::finish(writing, &opened.files, opened.session.format, &plan, None, true, ui)?;
+        write::finish_in(group, writing, &opened.files, opened.session.format, &plan, None, true, ui)?;
         Ok(())
     }
 }

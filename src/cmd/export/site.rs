@@ -1,6 +1,7 @@
 //! `bough export --project`: the pages of several sessions, and a page that lists them.
 
 use super::html::{self, Page};
+use super::output::Output;
 use super::redaction::Redaction;
 use super::{Allow, Args, Failure};
 use crate::cmd::Exit;
@@ -15,10 +16,11 @@ use crate::model::{Count, Ix, Key};
 use crate::ops::page::{Link, Listed};
 use crate::ops::redact::Redact;
 use crate::store::locate::Found;
-use crate::store::write::{Refusal, leftovers};
+use crate::store::write::{Group, Refusal, leftovers};
 use crate::store::{self, locate};
 use crate::ui::{Ui, text};
 use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
 use std::path::Path;
 
 /// The page that lists the others.
@@ -48,7 +50,9 @@ pub(super) fn write(
     store::make_folder(folder)?;
     let names = page_names(&family, redaction);
     let links = links(&family, &names, global);
-    let mut listed = Vec::new();
+    // One command is one operation, however many pages it replaces.
+    let group = Group::default();
+    let (mut listed, mut first) = (Vec::new(), None);
     for (at, session) in family.iter().enumerate() {
         let opened =
             session_arg::by_path(global, &session.path).map_err(|error| failures.add(error, false, ui));
@@ -63,8 +67,9 @@ pub(super) fn write(
             chosen: &chosen,
             read: &read,
         };
-        page.write(args, config, redaction, Some(&folder.join(&names[at])), ui)?;
+        page.write(args, config, redaction, Some(&folder.join(&names[at])), Some(&group), ui)?;
         listed.push(row(session, &names[at], redaction));
+        first.get_or_insert(read.opened);
     }
     let title = match listed.first() {
         Some(first) if listed.iter().all(|row| row.folder == first.folder) && !first.folder.is_empty() => {
@@ -72,7 +77,16 @@ pub(super) fn write(
         }
         _ => "Sessions".to_owned(),
     };
-    store::replace_file(&folder.join(HOME), crate::ops::page::sessions(&title, &listed).as_bytes())?;
+    let (home, text) = (folder.join(HOME), crate::ops::page::sessions(&title, &listed));
+    match first {
+        Some(opened) => {
+            let mut out = Output::create(&home)?;
+            out.write_all(text.as_bytes())?;
+            out.finish(&opened, Some(&group), ui)?;
+        }
+        None => store::replace_file(&home, text.as_bytes())?,
+    }
+    group.end();
     if !ui.look.quiet {
         let folder = text::one_line(&folder.display().to_string());
         ui.note(format_args!("exported {} to {folder}", Count("session", "sessions", listed.len())));
