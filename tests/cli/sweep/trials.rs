@@ -321,6 +321,10 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
     }
     stage.put_back("stopped");
     if !left.is_empty() {
+        // An empty lock of oh-my-pi is another program's, until it is old enough.
+        if left.iter().any(|path| path.extension().is_some_and(|ending| ending == "lock")) {
+            std::thread::sleep(std::time::Duration::from_millis(600));
+        }
         let found = stage.run("fsck .");
         for path in
             left.iter().filter(|path| path.starts_with(stage.work()) && path.parent() == Some(&stage.work()))
