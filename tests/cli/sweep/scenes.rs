@@ -100,6 +100,8 @@ pub const SCENES: &[Scene] = &[
     Scene { files: "s.jsonl=pi/two-attempts.jsonl r.json=pi/pi16-labels.jsonl",
                             before: &[], words: REPORT },
     Scene { files: PI,      before: &[], words: SITE },
+    Scene { files: "s.jsonl=pi/two-attempts.jsonl site/s.html=pi/pi16-labels.jsonl site/index.html=pi/pi16-labels.jsonl",
+                            before: &[], words: "export --project . -o site --allow=overwrite" },
     Scene { files: APART,   before: &[APPENDED], words: JOIN },
     Scene { files: APART,   before: &[APPENDED], words: "join s.jsonl o.jsonl -o new/out.jsonl" },
     Scene { files: PI,      before: &[LONG], words: "slim s.jsonl --in-place --results=64" },

@@ -358,7 +358,7 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
 /// Returns whether a command that ends early must leave everything as before. The operation log is
 /// cleaned step by step, what an archive already has is kept for the next run, and so are pages.
 fn is_all_or_nothing(words: &str) -> bool {
-    !words.starts_with("op ") && words != "archive" && words != super::scenes::SITE
+    !words.starts_with("op ") && words != "archive" && !words.starts_with(super::scenes::SITE)
 }
 
 /// What must hold of an archive, however its command ended: the sessions are as before, and another
