@@ -781,7 +781,7 @@ impl Session {
     ///
     /// Always true for a session that was read as a whole. If only the end of the file was read, it
     /// is false if the path leads to an entry before that part.
-    pub fn knows_path(&self, count: usize, shown: impl Fn(Ix) -> bool) -> bool {
+    pub fn knows_path(&self, count: usize, mut shown: impl FnMut(Ix) -> bool) -> bool {
         if !self.partial {
             return true;
         }

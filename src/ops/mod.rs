@@ -18,6 +18,7 @@ pub mod grep;
 pub mod ids;
 pub mod join;
 pub mod label;
+pub mod log_rows;
 pub mod merge;
 pub mod migrate;
 pub mod page;

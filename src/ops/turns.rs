@@ -2,6 +2,7 @@
 //! it, without bookkeeping.
 
 use super::grep::queued::{Queue, Queued};
+use super::log_rows::RowWalk;
 use super::{Snapshot, revision, thread};
 use crate::format::{Content, Format, OtherKind, Session};
 use crate::model::{Flags, Ix, Kind, Tree};
@@ -64,7 +65,8 @@ impl<'s> Thread<'s> {
         self.built.as_ref().map_or(ix, |(_, reading)| reading.stand_in(ix))
     }
 
-    /// The entry `steps` before another in the thread; bookkeeping and the markers of `switch` do not count.
+    /// The entry `steps` rows of `log` before another in the thread; bookkeeping and the markers of `switch` do not count, nor do
+    /// calls that are in the row of their result.
     pub fn before(&self, from: Ix, steps: usize) -> Option<Ix> {
         if steps == 0 {
             return Some(from);
@@ -73,7 +75,10 @@ impl<'s> Thread<'s> {
         let in_agent = session.entries.flags(from).has(Flags::SIDECHAIN);
         let counts =
             |ix: &Ix| session.is_conversation(*ix) || in_agent && session.is_in_any_conversation(*ix);
-        self.tree().ancestors(self.stand_in(from)).skip(1).filter(counts).nth(steps - 1)
+        let from = self.stand_in(from);
+        let mut walk = RowWalk::above(session, from);
+        let mut above = self.tree().ancestors(from).skip(1).filter(counts);
+        above.by_ref().filter(|ix| walk.is_row(session, *ix)).nth(steps - 1)
     }
 
     /// The entries of the thread up to where the agent continues, the first of them first.
@@ -90,18 +95,19 @@ impl<'s> Thread<'s> {
         }
     }
 
-    /// The entries of [`Thread::path`] that `log` shows.
+    /// The entries of [`Thread::path`] that `log` shows, with the calls that are in the rows of their results.
     pub fn shown(&self) -> Vec<Ix> {
         let mut path = self.path();
         path.retain(|ix| self.whole.session.is_conversation(*ix));
         path
     }
 
-    /// The first entry of the thread.
+    /// The first entry of the thread: the last row of `log`.
     pub fn root(&self) -> Option<Ix> {
-        let path = self.path();
-        let shown = path.iter().find(|ix| self.whole.session.is_conversation(**ix));
-        shown.or(path.first()).copied()
+        let (session, path) = (self.whole.session, self.path());
+        let mut walk = RowWalk::default();
+        let rows = path.iter().rev().filter(|ix| session.is_conversation(**ix) && walk.is_row(session, **ix));
+        rows.last().or(path.first()).copied()
     }
 
     /// The turns of the thread, oldest first.

@@ -1,8 +1,11 @@
-//! HEAD, `~N`, `turn:N`, `root`, `branches` and `status` count what `log` shows, in all formats.
+//! HEAD, `~N`, `turn:N` and `root` count the rows of `log`, in all formats; `branches` and `status` count its entries.
 
+use crate::support::chance::config;
 use crate::support::files::project;
 use crate::support::sandbox;
-use crate::support::sessions::sessions_below;
+use crate::support::sessions::{sessions, sessions_below};
+use proptest::prelude::*;
+use proptest::sample::Index;
 use serde_json::Value;
 use std::path::Path;
 
@@ -15,19 +18,33 @@ fn printed(home: &Path, words: &[&str]) -> Option<String> {
 /// Checks one session; says how many rows of `log` were counted, and which of the rows is HEAD.
 fn check(home: &Path, path: &Path) -> Option<(usize, bool)> {
     let file = path.to_str().unwrap();
-    let rows: Vec<Value> = printed(home, &["log", "--json", file])?
+    let entries: Vec<Value> = printed(home, &["log", "--json", file])?
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
+    // A call without a row of its own names the row that shows it.
+    let rows: Vec<&Value> = entries.iter().filter(|entry| entry["row"].is_null()).collect();
+    for call in entries.iter().filter(|entry| !entry["row"].is_null()) {
+        assert!(call["head"] != true && call["kind"] == "assistant", "{file}: {call}");
+        assert!(rows.iter().any(|row| row["id"] == call["row"] && row["kind"] == "tool"), "{file}: {call}");
+    }
     // Entries without ids, and copies of ids, have other names.
-    let id = |row: &Value| row["id"].as_str().filter(|id| !id.contains('\n')).map(str::to_owned);
+    let id = |row: &&Value| row["id"].as_str().filter(|id| !id.contains('\n')).map(str::to_owned);
     let ids: Vec<String> = rows.iter().map(id).collect::<Option<_>>()?;
-    let mut once = ids.clone();
+    let mut once: Vec<String> = entries.iter().map(|row| id(&row)).collect::<Option<_>>()?;
     once.sort();
     once.dedup();
-    if ids.is_empty() || once.len() != ids.len() {
+    if ids.is_empty() || once.len() != entries.len() {
         return None;
     }
+    let listed = printed(home, &["log", "--format", "%H", file])?;
+    assert_eq!(listed.lines().collect::<Vec<_>>(), ids, "{file}: rows of log");
+    let some = printed(home, &["log", "--format", "%H", "-n", "3", file])?;
+    assert_eq!(
+        some.lines().collect::<Vec<_>>(),
+        ids[..ids.len().min(3)],
+        "{file}: rows of log, from its end"
+    );
     let head = rows.iter().position(|row| row["head"] == true)?;
     let revisions: Vec<String> = (0..ids.len() - head).map(|steps| format!("HEAD~{steps}")).collect();
     let mut words = vec!["rev-parse", "-s", file, "root"];
@@ -38,12 +55,12 @@ fn check(home: &Path, path: &Path) -> Option<(usize, bool)> {
     assert_eq!(found.collect::<Vec<_>>(), ids[head..], "{file}: HEAD~N is the Nth row of log after HEAD");
 
     let status: Value = serde_json::from_str(&printed(home, &["status", "--json", file])?).unwrap();
-    assert_eq!(status["path"].as_u64().unwrap() as usize, ids.len(), "{file}: status");
+    assert_eq!(status["path"].as_u64().unwrap() as usize, entries.len(), "{file}: status");
     assert_eq!(status["head"].as_str(), Some(&*ids[head]), "{file}: status");
     let branches = printed(home, &["branches", "--json", file])?;
     let branches = branches.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     for branch in branches.filter(|branch| branch["current"] == true) {
-        assert_eq!(branch["entries"].as_u64().unwrap() as usize, ids.len(), "{file}: branches");
+        assert_eq!(branch["entries"].as_u64().unwrap() as usize, entries.len(), "{file}: branches");
         assert_eq!(branch["tip"].as_str(), Some(&*ids[0]), "{file}: branches");
     }
     let shown: Vec<&str> = vec!["show", "--json", file];
@@ -73,6 +90,36 @@ fn check(home: &Path, path: &Path) -> Option<(usize, bool)> {
         }
     }
     Some((ids.len() - head, head == 0))
+}
+
+proptest! {
+    #![proptest_config(config(24))]
+
+    /// Sessions of all formats that end anywhere and lack some lines, so that calls lose results, and HEAD is at calls.
+    #[test]
+    fn steps_are_rows_of_log_in_random_sessions(
+        file in any::<Index>(),
+        end in any::<Index>(),
+        lost in prop::collection::vec(any::<Index>(), 0..3),
+        to in any::<Index>(),
+    ) {
+        let text = std::fs::read_to_string(file.get(&sessions())).unwrap_or_default();
+        let mut lines: Vec<&str> = text.lines().collect();
+        prop_assume!(lines.len() > 1);
+        lines.truncate(2 + end.index(lines.len() - 1));
+        for lost in lost {
+            lines.remove(1 + lost.index(lines.len() - 1).min(lines.len() - 2));
+            prop_assume!(lines.len() > 1);
+        }
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("random.jsonl");
+        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+        check(home.path(), &path);
+        let line = format!("line:{}", 1 + to.index(lines.len()));
+        if printed(home.path(), &["switch", "--force", "-s", path.to_str().unwrap(), &line]).is_some() {
+            check(home.path(), &path);
+        }
+    }
 }
 
 #[test]

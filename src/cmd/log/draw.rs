@@ -4,6 +4,7 @@ use super::Log;
 use super::print::Beside;
 use super::select::Selection;
 use crate::ops::Forest;
+use crate::ops::log_rows::ForestRows;
 use crate::ops::rows::graph::{Graph, Row};
 use crate::ops::rows::{Order, Rows};
 use crate::ui::Columns;
@@ -19,6 +20,11 @@ impl Log<'_> {
                 Selection::Entries(chosen) => chosen.contains(&ix),
             };
             wanted[ix.index()] = chosen && self.keep.takes(self.opened, ix, &mut line)?;
+        }
+        if self.keep.joins_calls {
+            let forest = Forest::new(&session.tree, session.entries.len(), |ix| wanted[ix.index()]);
+            self.printer.set_rows(ForestRows::new(session, &forest));
+            session.entries.all().for_each(|ix| wanted[ix.index()] &= self.printer.is_row(ix));
         }
         if self.args.reverse {
             return self.draw_down(&wanted);

@@ -18,11 +18,12 @@ use super::{Exit, Failure, complete};
 use crate::model::{Ix, Kind};
 use crate::ops::Forest;
 use crate::ops::filter::Mode;
+use crate::ops::log_rows::{ForestRows, RowWalk};
 use crate::store::Opened;
 use crate::ui::{Ink, Ui, text};
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
-use print::{Printer, Reason};
+use print::{Printer, Reason, Rows};
 use select::{Filter, Selection};
 use std::path::PathBuf;
 
@@ -30,7 +31,11 @@ use std::path::PathBuf;
 ///
 /// With revisions, shows the entries on the paths to them; with ranges and sets, the entries in
 /// them. Markers of `switch` and bookkeeping (labels, settings, names, usage) are hidden unless
-/// requested with `--kind`, `--filter` or `--all`; tool calls are never hidden.
+/// requested with `--kind`, `--filter` or `--all`.
+///
+/// A reply that only calls tools is one row with the result that follows it, under the id of the
+/// result, and `HEAD~N` counts these rows. `--full`, `--stat`, `--json`, `--raw`, `--follow`,
+/// `--kind`, `--filter`, `--grep` and `--all` list each entry.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough log [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
@@ -108,7 +113,9 @@ pub struct Args {
     prompts: bool,
 
     /// Print whole texts, thinking, and tool calls with their arguments
-    #[arg(long, conflicts_with_all = ["oneline", "format", "raw"])]
+    ///
+    /// With `--oneline` or `--format`, only gives each call a row of its own.
+    #[arg(long, conflicts_with_all = ["raw"])]
     full: bool,
 
     /// Print the number of bytes and tokens of each entry
@@ -302,6 +309,9 @@ fn together(
     ui.page();
     let mut log = Log::new(args, opened, keep, global, ui);
     log.printer.view.marks = read.marks()?;
+    if plain {
+        log.join_calls(|_| true)?;
+    }
     match &read.reading {
         Some(reading) if plain && is_project => log.print(reading.order().into_iter().rev())?,
         Some(_) if plain => log.print(read.path_with_agents(keep.end_of_path(opened)).into_iter())?,
@@ -397,13 +407,30 @@ impl<'l> Log<'l> {
             }
             Selection::Nothing => {
                 let end = self.keep.end_of_path(self.opened);
+                self.printer.rows = self.keep.joins_calls.then(|| Rows::Path(RowWalk::default(), None));
                 self.print(end.into_iter().flat_map(|end| tree.ancestors(end)))
             }
             Selection::Entries(chosen) => {
                 let forest = Forest::new(tree, count, |ix| chosen.contains(&ix));
+                self.join_calls(|ix| chosen.contains(&ix))?;
                 self.print(forest.children_first())
             }
         }
+    }
+
+    /// Prepares the rows of all chosen entries that are kept.
+    fn join_calls(&mut self, chosen: impl Fn(Ix) -> bool) -> anyhow::Result<()> {
+        if !self.keep.joins_calls {
+            return Ok(());
+        }
+        let session = &self.opened.session;
+        let (mut wanted, mut line) = (vec![false; session.entries.len()], Vec::new());
+        for ix in session.entries.all().filter(|ix| chosen(*ix)) {
+            wanted[ix.index()] = self.keep.takes(self.opened, ix, &mut line)?;
+        }
+        let forest = Forest::new(&session.tree, session.entries.len(), |ix| wanted[ix.index()]);
+        self.printer.set_rows(ForestRows::new(session, &forest));
+        Ok(())
     }
 
     /// Prints the kept ones of some entries, within the limits.
@@ -414,7 +441,7 @@ impl<'l> Log<'l> {
             if left == 0 {
                 break;
             }
-            if !self.keep.takes(self.opened, ix, &mut line)? {
+            if !self.keep.takes(self.opened, ix, &mut line)? || !self.printer.is_row(ix) {
                 continue;
             }
             if skip > 0 {

@@ -7,6 +7,7 @@ use crate::cmd::shared::render::{Body, View};
 use crate::cmd::shared::template::Template;
 use crate::cmd::shared::thread_arg;
 use crate::model::Ix;
+use crate::ops::log_rows::{ForestRows, RowWalk};
 use crate::store::Opened;
 use crate::ui::{Ink, Look, Ui, paint, text};
 use std::collections::HashMap;
@@ -33,8 +34,9 @@ fn style(args: &Args, global: &Global) -> Style {
             Style::Template(Template::new(template.strip_prefix("format:").unwrap_or(template)))
         }
         None if args.raw => Style::Raw,
+        None if args.oneline => Style::Oneline,
         None if args.full => Style::Full,
-        None if args.oneline || args.graph => Style::Oneline,
+        None if args.graph => Style::Oneline,
         None => Style::Medium,
     }
 }
@@ -87,6 +89,18 @@ pub(super) struct Printer<'s> {
     pub(super) first: bool,
     /// Why entries are left out, if those are printed.
     pub(super) reasons: HashMap<Ix, Reason>,
+    /// Which entries are part of the row of another; `None` if each has its own.
+    pub(super) rows: Option<Rows>,
+    /// For objects, the entries of these rows.
+    row_of: HashMap<Ix, Ix>,
+}
+
+/// How the rows are known.
+pub(super) enum Rows {
+    /// The entries come from the end of a path up.
+    Path(RowWalk, Option<Ix>),
+    /// All of them were looked at.
+    Forest(ForestRows),
 }
 
 impl<'s> Printer<'s> {
@@ -97,7 +111,16 @@ impl<'s> Printer<'s> {
         // Entries hidden on request are skipped in the list, but that does not move HEAD.
         let session = &opened.session;
         view.mark(|ix| keep.asks_for(session, ix) || keep.is_in_any_conversation(session, ix));
-        Printer { view, style, stat: args.stat, nul: args.nul, first: true, reasons: HashMap::new() }
+        Printer {
+            view,
+            style,
+            stat: args.stat,
+            nul: args.nul,
+            first: true,
+            reasons: HashMap::new(),
+            rows: None,
+            row_of: HashMap::new(),
+        }
     }
 
     /// Returns whether the output is formatted text, and not stored lines or objects.
@@ -105,9 +128,66 @@ impl<'s> Printer<'s> {
         !matches!(self.style, Style::Json | Style::Raw)
     }
 
+    /// Uses the rows of a forest. What is said of an entry without a row of its own is moved to its row.
+    pub(super) fn set_rows(&mut self, rows: ForestRows) {
+        let session = self.view.session;
+        let labeled = session.labels.all().map(|(ix, _)| ix);
+        let marked: Vec<Ix> =
+            labeled.chain(self.view.marks.keys().copied()).filter(|ix| !rows.is_row(*ix)).collect();
+        for ix in marked {
+            self.move_names(ix, rows.row_of(ix));
+        }
+        self.rows = Some(Rows::Forest(rows));
+    }
+
+    /// Returns whether an entry of the conversation is printed. On a path, to be asked once for each of them, from its end up.
+    pub(super) fn is_row(&mut self, ix: Ix) -> bool {
+        let session = self.view.session;
+        let row = match &mut self.rows {
+            None => ix,
+            Some(Rows::Forest(rows)) => rows.row_of(ix),
+            Some(Rows::Path(walk, last)) => match walk.is_row(session, ix) {
+                true => *last.insert(ix),
+                false => last.unwrap_or(ix),
+            },
+        };
+        if row != ix && matches!(self.style, Style::Json | Style::Raw) {
+            self.row_of.insert(ix, row);
+            return true;
+        }
+        row == ix
+    }
+
+    /// Shows the names of an entry at the entry of its row.
+    fn move_names(&mut self, ix: Ix, row: Ix) {
+        if !self.is_for_people() {
+            return;
+        }
+        let names = self.view.names(ix).into_iter().map(|(ink, name)| match ink {
+            Ink::Label => format!("{name} on the call"),
+            _ => name,
+        });
+        let names: Vec<String> = names.collect();
+        if !names.is_empty() {
+            self.view.marks.entry(row).or_default().extend(names);
+        }
+    }
+
+    /// Shows the names of the calls that have no row of their own at the entry of their row, on a path.
+    fn take_names(&mut self, row: Ix) {
+        let session = self.view.session;
+        let Some(Rows::Path(..)) = &self.rows else { return };
+        let mut walk = RowWalk::above(session, row);
+        let above = session.tree.ancestors(row).skip(1).filter(|ix| session.is_conversation(*ix));
+        for ix in above.take_while(|ix| !walk.is_row(session, *ix)).collect::<Vec<_>>() {
+            self.move_names(ix, row);
+        }
+    }
+
     /// Prints an entry of a list.
     pub(super) fn entry(&mut self, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         let look = ui.look;
+        self.take_names(ix);
         let text = match self.reasons.get(&ix) {
             Some(reason) => self.with_reason(ix, reason.phrase(), reason.json(), &look)?,
             None => self.text(ix, &look, look.width)?,
@@ -158,7 +238,13 @@ impl<'s> Printer<'s> {
         let view = &mut self.view;
         let body = match &self.style {
             Style::Raw => return Ok(view.line(ix)?),
-            Style::Json => return Ok(view.json(ix, false)?.to_string().into_bytes()),
+            Style::Json => {
+                let mut object = view.json(ix, false)?;
+                if let Some(row) = self.row_of.get(&ix) {
+                    object["row"] = view.id(*row)?.into();
+                }
+                return Ok(object.to_string().into_bytes());
+            }
             Style::Template(template) => return Ok(template.fill(view, ix)?.into_bytes()),
             Style::Oneline => {
                 let line = view.line(ix)?;

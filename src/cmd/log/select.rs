@@ -9,6 +9,7 @@ use crate::format::{Content, Session};
 use crate::model::{Ix, Kind, Source, Time};
 use crate::ops::filter;
 use crate::ops::filter::Mode;
+use crate::ops::log_rows::RowWalk;
 use crate::ops::{revision, tool_calls};
 use crate::store::{Opened, TailRequest};
 use crate::ui::Ui;
@@ -26,13 +27,19 @@ pub(super) struct Filter {
     since: Option<Time>,
     until: Option<Time>,
     grep: Option<Regex>,
+    /// Whether a call is part of the row of its result.
+    pub(super) joins_calls: bool,
 }
 
 impl Filter {
     pub(super) fn new(args: &Args) -> Result<Filter, Failure> {
         let time =
             |text: &Option<String>| text.as_deref().map(|text| time::parse(text, time::now())).transpose();
+        let is_long = args.full || args.raw || matches!(args.format.as_deref(), Some("full" | "raw"));
+        let is_chosen = args.all || args.filter.is_some() || args.grep.is_some() || !args.kinds.is_empty();
         Ok(Filter {
+            // What is asked for by its kind or its text has a row of its own, and so has what is printed whole or with its tokens.
+            joins_calls: !is_long && !is_chosen && !args.stat && !args.follow,
             kinds: args.kinds.iter().filter_map(|kind| Kind::from_name(kind)).collect(),
             mode: args.filter.as_deref().and_then(|name| {
                 Mode::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode)
@@ -53,7 +60,7 @@ impl Filter {
 
     /// Does the same over all entries, whatever their type.
     pub(super) fn of_everything(&self) -> Filter {
-        Filter { all: true, ..self.clone() }
+        Filter { all: true, joins_calls: false, ..self.clone() }
     }
 
     /// Returns whether an entry was requested, as far as its kind is concerned.
@@ -141,10 +148,16 @@ pub(super) fn open_some(
     };
     let count = count.saturating_add(args.skip);
     let enough = |session: &Session| {
-        let listed = |ix: &Ix| keep.asks_for(session, *ix);
-        let path = || session.head.leaf.into_iter().flat_map(|leaf| session.tree.ancestors(leaf));
-        session.knows_path(count, |ix| listed(&ix))
-            && tool_calls::are_known(session, path().filter(listed).take(count))
+        let row = || {
+            let mut walk = keep.joins_calls.then(RowWalk::default);
+            move |ix: Ix| {
+                keep.asks_for(session, ix) && walk.as_mut().is_none_or(|walk| walk.is_row(session, ix))
+            }
+        };
+        let mut row_of_path = row();
+        let is_row = move |ix: &Ix| row_of_path(*ix);
+        let path = session.head.leaf.into_iter().flat_map(|leaf| session.tree.ancestors(leaf));
+        session.knows_path(count, row()) && tool_calls::are_known(session, path.filter(is_row).take(count))
     };
     // A label comes after the entry that it names, so labels of entries at the end are also at the
     // end.
