@@ -274,16 +274,21 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
     // A narrow list has no room for the entries that are only on this branch.
     let has_own = look.width >= 50;
     let head = format!(
-        "  {}  ENTRIES  {}{}  {:>ages$}  LAST PROMPT",
+        "  {}  ENTRIES  {}{}",
         text::pad("NAME", names),
         if has_own { " OWN  " } else { "" },
         text::pad("FROM", forks),
-        if args.date.date == DateStyle::Relative { "AGE" } else { "DATE" },
-        ages = args.date.date.width(),
     );
-    let used = text::width(&head) - "LAST PROMPT".len();
-    let head = ui.paint(Ink::Quiet, text::fit(&head, look.width));
-    writeln!(ui.out(), "{head}")?;
+    let date = if args.date.date == DateStyle::Relative { "AGE" } else { "DATE" };
+    let last = format!("{date:>ages$}  LAST PROMPT", ages = args.date.date.width());
+    // The date and the prompt have a line of their own if little of the prompt would be left.
+    let is_split = !text::is_whole() && text::width(&head) + 2 + text::width(&last) > look.width;
+    let between = if is_split { "\n    " } else { "  " };
+    let used = args.date.date.width() + 2 + if is_split { 4 } else { text::width(&head) + 2 };
+    for line in format!("{}{between}{last}", if is_split { head.trim_end() } else { &head }).split('\n') {
+        let line = ui.paint(Ink::Quiet, text::fit(line, look.width));
+        writeln!(ui.out(), "{line}")?;
+    }
     if args.contains.is_none() {
         detached(view, list, ui)?;
     }
@@ -301,8 +306,10 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
         let prompt = text::fit(&prompt, look.width.saturating_sub(used));
         let (entries, own) = (branch.entries, branch.own);
         let own = if has_own { format!(" {own:>5}") } else { String::new() };
-        let row = format!("{mark} {name}  {entries:>7}{own}  {fork}  {age}  {prompt}");
-        writeln!(ui.out(), "{}", row.trim_end())?;
+        let row = format!("{mark} {name}  {entries:>7}{own}  {fork}{between}{age}  {prompt}");
+        for line in row.split('\n') {
+            writeln!(ui.out(), "{}", line.trim_end())?;
+        }
         if args.more {
             let kind = view.session.entries.kind(branch.tip);
             let said = view.summary(branch.tip)?;

@@ -104,6 +104,9 @@ fn writeln_with(ui: &mut Ui, bytes: &[u8], end: &[u8]) -> std::io::Result<()> {
     ui.out().write_all(end)
 }
 
+/// The width of the names of facts.
+const NAMES: usize = 7;
+
 /// Prints one entry for people: its facts, then its content.
 fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     let look = ui.look;
@@ -112,9 +115,16 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     let content = view.content(&line);
     let kind = entries.kind(ix);
     let mut rows: Vec<(&str, String)> = Vec::new();
-    let (cells, names) = view.decorations(ix, &look, look.width);
-    let names = if cells > 0 { format!("  {names}") } else { names };
-    rows.push(("entry", format!("{}{names}", ui.paint(Ink::Id, text::one_line(&view.id(ix)?)))));
+    let room = look.width.saturating_sub(NAMES + 1);
+    let (cells, names) = view.decorations(ix, &look, room);
+    let id = text::one_line(&view.id(ix)?);
+    let fits = text::width(&id) + 2 + cells <= room;
+    let id = ui.paint(Ink::Id, id);
+    match cells {
+        0 => rows.push(("entry", id)),
+        _ if fits => rows.push(("entry", format!("{id}  {names}"))),
+        _ => rows.extend([("entry", id), ("", names)]),
+    }
     let mut stored = vec![text::one_line(entries.ty(ix)), text::one_line(&content.role)];
     stored.retain(|word| !word.is_empty() && word != "message" && word != kind.name());
     stored.dedup();
@@ -130,7 +140,7 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     rows.push(("parent", parent));
     if entries.time(ix).is_some() {
         let age = time::age(entries.time(ix), view.now);
-        rows.push(("date", format!("{} ({age} ago)", time::date(entries.time(ix)))));
+        rows.push(("date", format!("{} · {age} ago", time::date(entries.time(ix)))));
     }
     if let Some(model) = &content.model {
         rows.push(("model", text::one_line(model)));
@@ -151,10 +161,14 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     let span = session.span(ix);
     let path = view.files.path(span.file).display().to_string();
     let size = Count("byte", "bytes", span.len as usize);
-    rows.push(("place", format!("{}:{}, {size}", text::one_line(&path), entries.line(ix))));
+    rows.push(("place", format!("{}:{} · {size}", text::one_line(&path), entries.line(ix))));
     for (name, value) in rows {
-        let name = ui.paint(Ink::Quiet, text::pad(name, 7));
-        writeln!(ui.out(), "{name} {value}")?;
+        let name = ui.paint(Ink::Quiet, text::pad(name, NAMES));
+        let lines = text::wrap_facts(&value, room);
+        for (at, line) in lines.into_iter().enumerate() {
+            let before = if at == 0 { name.clone() } else { " ".repeat(NAMES) };
+            writeln!(ui.out(), "{before} {line}")?;
+        }
     }
     writeln!(ui.out())?;
     for line in view.body(ix, &content, look.width.saturating_sub(4), Body::Full) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use unicode_width::UnicodeWidthStr as _;
 
 /// What is listed; `S` is the session.
-const LISTINGS: [&str; 25] = [
+const LISTINGS: [&str; 32] = [
     "log S",
     "log S --oneline",
     "log S --oneline --stat",
@@ -21,7 +21,14 @@ const LISTINGS: [&str; 25] = [
     "log S --skipped",
     "branches S",
     "branches S -v",
+    "branches S --date iso",
+    "branches S -v --date iso",
     "branches S --points",
+    "show S",
+    "show S all",
+    "show S 41d0b6ee",
+    "fsck S",
+    "fsck .",
     "context S --oneline",
     "stats S",
     "stats S --by model",
@@ -74,6 +81,31 @@ fn no_listing_is_wider_than_the_terminal() {
             for columns in [40, 60, 80, 120] {
                 check(home.path(), listing, session, columns);
             }
+        }
+    }
+}
+
+/// What a narrow terminal still shows: parts of the output that stand in one line each.
+#[test]
+fn nothing_essential_is_lost_at_40_columns() {
+    let home = tempfile::tempdir().unwrap();
+    let example = project().join("examples/sessions/parser.jsonl");
+    std::fs::copy(example, home.path().join("s.jsonl")).unwrap();
+    for (listing, wanted) in [
+        (
+            "show S",
+            &["9d1c40aa", "2026-03-02 11:58:00 +0000", " ago", "3,240 tokens in", "52 tokens out"][..],
+        ),
+        ("show S", &["s.jsonl:19", "485 bytes", "claude-sonnet-4-5"]),
+        ("branches S", &["generator", "41d0b6ee", "Use a parser generator", "By hand then"]),
+        ("branches S --date iso", &["e0c35f18", "41d0b6ee", "2026-03-02T11:58:00Z", "Use a parser"]),
+        ("fsck S", &["0 errors, 0 warnings", "12 of 19 entries reachable from HEAD"]),
+    ] {
+        let words = listing.split(' ').map(|word| if word == "S" { "s.jsonl" } else { word });
+        let output = sandbox::bough(home.path()).args(words).env("COLUMNS", "40").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        for part in wanted {
+            assert!(text.lines().any(|line| line.contains(part)), "bough {listing}: no `{part}` in\n{text}");
         }
     }
 }

@@ -112,27 +112,30 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
     if porcelain || total.files == 0 {
         return Ok(());
     }
-    let dot = if ui.look.ascii { "-" } else { "·" };
     let files = match total.files {
         1 => String::new(),
-        files => format!("{} {dot} ", Count("file", "files", files)),
+        files => format!("{} · ", Count("file", "files", files)),
     };
     let repaired = match total.repaired {
-        Some(count) => format!("{count} repaired {dot} "),
+        Some(count) => format!("{count} repaired · "),
         None => String::new(),
     };
     let (errors, warnings) = (total.errors as usize, total.warnings as usize);
     let after = total.repaired.is_some() && total.reachable_after != total.reachable;
     let reached = if after { total.reachable_after } else { total.reachable };
     let before = if after { format!(", {} before", total.reachable) } else { String::new() };
-    writeln!(
-        ui.out(),
-        "{files}{repaired}{}, {}{} {dot} {reached} of {} reachable from HEAD{before}",
+    let facts = format!(
+        "{files}{repaired}{}, {}{} · {reached} of {} reachable from HEAD{before}",
         Count("error", "errors", errors),
         Count("warning", "warnings", warnings),
         if total.repaired.is_some() { " left" } else { "" },
         Count("entry", "entries", total.entries),
-    )
+    );
+    let is_ascii = ui.look.ascii;
+    text::wrap_facts(&facts, ui.look.width).into_iter().try_for_each(|line| {
+        let line = if is_ascii { line.replace('·', "-") } else { line };
+        writeln!(ui.out(), "{line}")
+    })
 }
 
 /// Returns a check as an object.
