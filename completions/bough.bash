@@ -204,7 +204,7 @@ _bough() {
                     return 0
                     ;;
                 --role)
-                    COMPREPLY=($(compgen -W "user" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "user assistant" -- "${cur}"))
                     return 0
                     ;;
                 --type)

@@ -96,13 +96,14 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand append" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand append" -l kind -d 'The kind of the entry' -r -f -a "message\t'A prompt'
+complete -c bough -n "__fish_bough_using_subcommand append" -l kind -d 'The kind of the entry' -r -f -a "message\t'A prompt, or a reply'
 custom\t'Data of a program, as JSON; the model does not see it'
 custom-message\t'Text that the model sees although the user did not type it'
 compaction\t'A summary that replaces the messages before it'
 label\t'A label for an entry'"
 complete -c bough -n "__fish_bough_using_subcommand append" -l parent -d 'The entry to append to' -r
-complete -c bough -n "__fish_bough_using_subcommand append" -l role -d 'The role of the message' -r -f -a "user\t'The user'"
+complete -c bough -n "__fish_bough_using_subcommand append" -l role -d 'The role of the message: `user`, or `assistant` for a reply as if the model had written it' -r -f -a "user\t'The user'
+assistant\t'The model'"
 complete -c bough -n "__fish_bough_using_subcommand append" -l type -d 'The type of the entry, by which the program that uses it finds it' -r
 complete -c bough -n "__fish_bough_using_subcommand append" -l keep -d 'The first entry that the model still sees after a compaction' -r
 complete -c bough -n "__fish_bough_using_subcommand append" -l text -d 'The text of a message, the name of a label, or JSON for `custom`' -r

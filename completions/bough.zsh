@@ -44,13 +44,14 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--kind=[The kind of the entry]:KIND:((message\:"A prompt"
+'--kind=[The kind of the entry]:KIND:((message\:"A prompt, or a reply"
 custom\:"Data of a program, as JSON; the model does not see it"
 custom-message\:"Text that the model sees although the user did not type it"
 compaction\:"A summary that replaces the messages before it"
 label\:"A label for an entry"))' \
 '--parent=[The entry to append to]:REV:_default' \
-'--role=[The role of the message]:ROLE:((user\:"The user"))' \
+'--role=[The role of the message\: \`user\`, or \`assistant\` for a reply as if the model had written it]:ROLE:((user\:"The user"
+assistant\:"The model"))' \
 '--type=[The type of the entry, by which the program that uses it finds it]:NAME:_default' \
 '--keep=[The first entry that the model still sees after a compaction]:REV:_default' \
 '--text=[The text of a message, the name of a label, or JSON for \`custom\`]:TEXT:_default' \

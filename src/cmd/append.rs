@@ -35,7 +35,10 @@ pub struct Args {
     #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::revisions))]
     parent: Option<String>,
 
-    /// The role of the message
+    /// The role of the message: `user`, or `assistant` for a reply as if the model had written it
+    ///
+    /// A reply has no usage. In pi and oh-my-pi it has the model of the reply before it; without
+    /// one, the exit status is 5.
     #[arg(long, value_name = "ROLE", default_value = "user")]
     role: Role,
 
@@ -70,7 +73,7 @@ pub struct Args {
 /// What `--kind` takes.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum KindArg {
-    /// A prompt
+    /// A prompt, or a reply
     Message,
     /// Data of a program, as JSON; the model does not see it
     Custom,
@@ -87,6 +90,8 @@ enum KindArg {
 enum Role {
     /// The user
     User,
+    /// The model
+    Assistant,
 }
 
 impl Args {
@@ -101,6 +106,9 @@ impl Args {
             }
             () if !typed && self.ty.is_some() => {
                 usage("`--type` is for the kinds `custom` and `custom-message`", "")
+            }
+            () if kind != KindArg::Message && self.role == Role::Assistant => {
+                usage("`--role` is for the kind `message`", "")
             }
             () if kind != KindArg::CustomMessage && self.hidden => {
                 usage("`--hidden` is for the kind `custom-message`", "")
@@ -154,6 +162,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         };
         let (parent, now, mut fresh) = (named(&args.parent)?, time::now(), Ids::seeded(&seed));
         let payload = match args.kind {
+            KindArg::Message if args.role == Role::Assistant => Payload::Reply(&text),
             KindArg::Message => Payload::Prompt(&text),
             KindArg::Custom => Payload::Custom(ty, data.as_deref()),
             KindArg::CustomMessage => Payload::CustomMessage(ty, &text, args.hidden),

@@ -8,6 +8,13 @@ pub enum Addition<'a> {
         /// The text.
         text: &'a str,
     },
+    /// A reply as if the model had written it.
+    Reply {
+        /// The text.
+        text: &'a str,
+        /// The model, in formats that store it with each reply in fields that the agent reads.
+        model: Option<ReplyModel<'a>>,
+    },
     /// State of a program: the model does not see it.
     Custom {
         /// The name that the program gives it.
@@ -35,11 +42,22 @@ pub enum Addition<'a> {
     },
 }
 
+/// The fields of a reply of pi that say which model wrote it, as JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReplyModel<'a> {
+    /// `api`
+    pub api: &'a [u8],
+    /// `provider`
+    pub provider: &'a [u8],
+    /// `model`
+    pub model: &'a [u8],
+}
+
 impl Addition<'_> {
     /// Returns the name of its kind, as in `bough append --kind`.
     pub fn kind(&self) -> &'static str {
         match self {
-            Addition::Prompt { .. } => "message",
+            Addition::Prompt { .. } | Addition::Reply { .. } => "message",
             Addition::Custom { .. } => "custom",
             Addition::CustomMessage { .. } => "custom-message",
             Addition::Compaction { .. } => "compaction",

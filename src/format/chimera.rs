@@ -143,6 +143,11 @@ impl Dialect for Chimera {
                 let message = Object::begin(Format::Chimera).text("role", "user").text("content", text).end();
                 entry("message", new).raw("message", &message).line()
             }
+            Addition::Reply { text, .. } => {
+                let message =
+                    Object::begin(Format::Chimera).text("role", "assistant").text("content", text).end();
+                entry("message", new).raw("message", &message).line()
+            }
             Addition::Custom { ty, data } => {
                 let mut object = Object::begin(Format::Chimera).text("type", ty);
                 if let Some(data) = data {

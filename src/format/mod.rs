@@ -25,7 +25,7 @@ mod session;
 pub mod tools;
 mod write;
 
-pub use addition::Addition;
+pub use addition::{Addition, ReplyModel};
 pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
 pub use detect::{Detected, detect, detect_in_blocks, has_line};
 pub use diagnostics::{Diagnostics, Note, NoteKind, ToolRef};

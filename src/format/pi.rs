@@ -209,7 +209,7 @@ impl Dialect for Pi {
 
     fn addition(&self, new: &New<'_>, addition: &Addition<'_>) -> Option<Vec<u8>> {
         let ty = match addition {
-            Addition::Prompt { .. } => "message",
+            Addition::Prompt { .. } | Addition::Reply { .. } => "message",
             Addition::Custom { .. } => "custom",
             Addition::CustomMessage { .. } => "custom_message",
             Addition::Compaction { .. } => "compaction",
@@ -221,6 +221,22 @@ impl Dialect for Pi {
                 let message = Object::begin(Format::Pi)
                     .text("role", "user")
                     .raw("content", &[b"[", &block[..], b"]"].concat())
+                    .raw("timestamp", new.now.0.to_string().as_bytes());
+                entry.raw("message", &message.end()).line()
+            }
+            Addition::Reply { text, model } => {
+                let model = (*model)?;
+                let block = Object::begin(Format::Pi).text("type", "text").text("text", text).end();
+                // The agents add up these fields, and fail without them.
+                let usage = br#"{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
+                let message = Object::begin(Format::Pi)
+                    .text("role", "assistant")
+                    .raw("content", &[b"[", &block[..], b"]"].concat())
+                    .raw("api", model.api)
+                    .raw("provider", model.provider)
+                    .raw("model", model.model)
+                    .raw("usage", usage)
+                    .text("stopReason", "stop")
                     .raw("timestamp", new.now.0.to_string().as_bytes());
                 entry.raw("message", &message.end()).line()
             }

@@ -6,7 +6,7 @@ use super::{Error, Snapshot, cherry_pick, revision};
 use crate::context::{Context, Dropped, Why};
 use crate::format::claude::added_entries;
 use crate::format::claude::graph::ClaudeGraph;
-use crate::format::{Addition, Content, Format, Ids, New, Session};
+use crate::format::{Addition, Content, Format, Ids, New, ReplyModel, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
 use std::io;
 
@@ -15,6 +15,8 @@ use std::io;
 pub enum Payload<'a> {
     /// A message as if the user had typed it.
     Prompt(&'a str),
+    /// A message as if the model had written it.
+    Reply(&'a str),
     /// State that the model does not see: the type, and JSON.
     Custom(&'a str, Option<&'a str>),
     /// A text that the model sees: the type, the text, and whether the agent's interface hides it.
@@ -67,9 +69,14 @@ pub fn plan(
         (Payload::Compaction(..), Some(parent)) => tokens_before(whole, parent)?,
         _ => 0,
     };
+    let model = match (payload, session.format) {
+        (Payload::Reply(_), Format::Pi | Format::Omp) => Some(last_model(whole, parent)?),
+        _ => None,
+    };
     let first = keep.as_ref().and_then(|kept| kept.first()).map(|ix| whole.raw_id(*ix)).transpose()?;
     let addition = match payload {
         Payload::Prompt(text) => Addition::Prompt { text },
+        Payload::Reply(text) => Addition::Reply { text, model: model.as_ref().map(StoredModel::fields) },
         Payload::Custom(ty, data) => Addition::Custom { ty, data },
         Payload::CustomMessage(ty, text, hidden) => Addition::CustomMessage { ty, text, hidden },
         Payload::Compaction(summary, _) => {
@@ -153,6 +160,43 @@ fn kept_entries(whole: Snapshot<'_>, parent: Option<Ix>, keep: Ix) -> Result<Vec
     Ok(path[first..].to_vec())
 }
 
+/// The model of a reply of pi, as JSON.
+struct StoredModel {
+    api: Vec<u8>,
+    provider: Vec<u8>,
+    model: Vec<u8>,
+}
+
+impl StoredModel {
+    fn fields(&self) -> ReplyModel<'_> {
+        ReplyModel { api: &self.api, provider: &self.provider, model: &self.model }
+    }
+}
+
+/// Returns the model of the last reply on the path: the agent goes on with the model of the last reply, so no other is
+/// stored.
+fn last_model(whole: Snapshot<'_>, parent: Option<Ix>) -> Result<StoredModel, Error> {
+    let session = whole.session;
+    let replies = parent.into_iter().flat_map(|parent| session.tree.ancestors(parent));
+    for ix in replies.filter(|ix| session.entries.kind(*ix) == Kind::Assistant) {
+        let line = whole.line(ix)?;
+        let field = |name: &str| {
+            let value = crate::json::value(&line, &["message", name])?;
+            value.starts_with(b"\"").then(|| value.to_vec())
+        };
+        if let (Some(api), Some(provider), Some(model)) = (field("api"), field("provider"), field("model")) {
+            return Ok(StoredModel { api, provider, model });
+        }
+    }
+    Err(Error::NoPlace {
+        what: format!(
+            "{} stores the model of each reply, and no reply before this one says which model it is",
+            session.format.name()
+        ),
+        instead: Some("append it after a reply of the model".into()),
+    })
+}
+
 /// Returns how many tokens the model had seen, according to the last reply on the path that stores
 /// it; 0 if none does.
 fn tokens_before(whole: Snapshot<'_>, parent: Ix) -> io::Result<u64> {
@@ -211,6 +255,12 @@ fn claude_rows(
                 "is a new entry",
             );
             Some(text.chars().take(200).collect())
+        }
+        Addition::Reply { text, .. } => {
+            let message = lines.fresh_id();
+            let line = added_entries::reply(envelope, &entry, &message, raw.as_deref(), text);
+            lines.push_made(line, &entry, "is a new entry");
+            parent.map(|ix| switch::claude::newest_prompt(whole, ix)).transpose()?.flatten()
         }
         Addition::CustomMessage { ty, text, hidden } => {
             if !hidden {

@@ -37,6 +37,32 @@ pub fn prompt(
     envelope.finish(row, id)
 }
 
+/// Returns an `assistant` line, with the model that Claude Code gives to replies that it made itself. `message` is the id of the
+/// reply.
+pub fn reply(envelope: Envelope<'_>, id: &str, message: &str, parent: Option<&[u8]>, text: &str) -> Vec<u8> {
+    let block = Object::begin(Format::Claude).text("type", "text").text("text", text).end();
+    let usage = Object::begin(Format::Claude)
+        .raw("input_tokens", b"0")
+        .raw("output_tokens", b"0")
+        .raw("cache_creation_input_tokens", b"0")
+        .raw("cache_read_input_tokens", b"0");
+    let message = Object::begin(Format::Claude)
+        .text("id", message)
+        .text("type", "message")
+        .text("role", "assistant")
+        .text("model", "<synthetic>")
+        .raw("content", &[b"[", &block[..], b"]"].concat())
+        .text("stop_reason", "stop_sequence")
+        .text("stop_sequence", "")
+        .raw("usage", &usage.end());
+    let row = Object::begin(Format::Claude)
+        .id("parentUuid", parent)
+        .raw("isSidechain", b"false")
+        .text("type", "assistant")
+        .raw("message", &message.end());
+    envelope.finish(row, id)
+}
+
 /// A compaction: its boundary, its summary, and the entries that stay.
 #[derive(Clone, Copy, Debug)]
 pub struct Compaction<'a> {
@@ -144,6 +170,17 @@ mod tests {
         let note = prompt(envelope(), "u", None, "go", Some("ci"));
         assert!(text(&note).contains(r#""isMeta":true,"customType":"ci""#), "{}", text(&note));
         assert!(text(&note).starts_with(r#"{"parentUuid":null,"#));
+    }
+
+    #[test]
+    fn a_reply_has_what_the_client_reads() {
+        let line = reply(envelope(), "u", "m", Some(b"\"x\""), "done");
+        let object: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!((&object["type"], &object["parentUuid"]), (&"assistant".into(), &"x".into()));
+        let message = &object["message"];
+        assert_eq!((&message["id"], &message["model"]), (&"m".into(), &"<synthetic>".into()));
+        assert_eq!(message["content"][0]["text"], "done");
+        assert_eq!(message["usage"]["input_tokens"], 0);
     }
 
     #[test]
