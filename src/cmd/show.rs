@@ -4,7 +4,7 @@ use super::shared::entry_json::is_hidden;
 use super::shared::options::Global;
 use super::shared::render::{Body, View, ink_of, tokens};
 use super::shared::stored_results::Stored;
-use super::shared::summary_facts::Facts;
+use super::shared::summary_facts::{Facts, mode_and_tier};
 use super::shared::words::{self, Use};
 use super::shared::{session_arg, thread_arg, time};
 use super::{Exit, complete};
@@ -18,8 +18,10 @@ use clap_complete::engine::ArgValueCompleter;
 /// Show whole entries: text, thinking, tool calls and results
 ///
 /// An image is shown as a note. For a compaction or a branch summary, also shows the tokens before
-/// it, the first entry kept, where the branch was left, and the files read and changed. With
-/// `--json`, each entry is an object with its whole text and its parts.
+/// it, the first entry kept, where the branch was left, and the files read and changed. For a
+/// setting, also shows the fields that its text does not have; for a prompt or a reply of Claude
+/// Code, the mode and the service tier. With `--json`, each entry is an object with its whole text
+/// and its parts.
 ///
 /// If Claude Code stored a tool result in a file beside the session (`tool-results`), also shows
 /// the path of the file and its text, at most the first 256 KiB.
@@ -155,6 +157,8 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         let facts = Facts::read(session.format, &line).rows();
         rows.extend(facts.into_iter().map(|(name, value)| (name, text::one_line(&value))));
     }
+    let rest = mode_and_tier(session.format, &line);
+    rows.extend(rest.into_iter().map(|(name, value)| (name, text::one_line(&value))));
     if is_hidden(&line) {
         rows.push(("display", "no: sent to the model, but not shown by the agent".into()));
     }

@@ -1,6 +1,6 @@
 //! Entries as `bough.entry/1`, for scripts.
 
-use super::summary_facts::Facts;
+use super::summary_facts::{Facts, other_fields};
 use crate::format::{Block, Content, Format, Session, Usage};
 use crate::json::{self, member, string};
 use crate::model::{Flags, Ix, Kind, Source};
@@ -102,6 +102,12 @@ pub(crate) fn object(
         if matches!(entries.kind(entry), Kind::Compaction | Kind::Summary) {
             set("details", Facts::read(session.format, line).json());
         }
+        let fields = other_fields(entries.kind(entry), line);
+        let fields = fields
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.into_owned(), serde_json::from_slice(value).ok()?)));
+        let fields: serde_json::Map<String, Value> = fields.collect();
+        set("fields", Some(fields).filter(|fields| !fields.is_empty()).map(Value::Object));
     }
     if is_hidden(line) {
         set("display", Some(false.into()));

@@ -2,6 +2,7 @@
 
 use super::entry_json;
 use super::stored_results::Stored;
+use super::summary_facts::other_fields;
 use super::time;
 use super::time::DateStyle;
 use crate::format::{Block, Content, Session, Usage};
@@ -13,6 +14,7 @@ use crate::ops::{filter, ids};
 use crate::store::{Files, Opened};
 use crate::ui::{Ink, Look, paint, text};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
@@ -331,6 +333,9 @@ impl<'s> View<'s> {
         if out.is_empty() {
             note(&mut out, Ink::Quiet, &text::fit(&text::one_line(&content.summary()), width));
         }
+        if full && let Ok(line) = self.line(ix) {
+            fields(&mut out, other_fields(self.session.entries.kind(ix), &line).into_iter(), width);
+        }
         out
     }
 
@@ -495,7 +500,12 @@ fn cut(line: &str, most: usize) -> &str {
 
 /// Adds the arguments of a call, one per line: text as text, everything else as JSON.
 fn arguments_of(out: &mut Vec<Printed>, arguments: &[u8], width: usize) {
-    for (key, value) in json::each_member(arguments) {
+    fields(out, json::each_member(arguments), width);
+}
+
+/// Adds fields, one per line: text as text, everything else as JSON.
+fn fields<'l>(out: &mut Vec<Printed>, members: impl Iterator<Item = (Cow<'l, str>, &'l [u8])>, width: usize) {
+    for (key, value) in members {
         let said = json::string(value).unwrap_or_else(|| String::from_utf8_lossy(value));
         let line = format!("  {}: {said}", text::one_line(&key));
         if !said.contains('\n') && text::width(&line) <= width {
