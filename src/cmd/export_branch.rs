@@ -73,7 +73,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let words = words::split(global, &args.words, Use::Reads)?;
+    let words = if args.rewind { words::session_first(&args.words) } else { (&args.words[..]).into() };
+    let words = words::split(global, &words, Use::Reads)?;
     let (named, words) = (words.session(), &words.revisions[..]);
     let mut opened = session_arg::session(global, named, ui)?;
     let entry = match words {

@@ -59,7 +59,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let words = words::split(global, &args.words, Use::Writes)?;
+    let words = if args.rewind { words::session_first(&args.words) } else { (&args.words[..]).into() };
+    let words = words::split(global, &words, Use::Writes)?;
     let (named, words) = (words.session(), &words.revisions[..]);
     let options = switch::SwitchOptions {
         rewind: args.rewind,

@@ -62,7 +62,7 @@ pub struct RedoArgs {
     words: Vec<String>,
 
     /// Redo the last N operations that were undone
-    #[arg(short = 'n', long = "count", value_name = "N", value_parser = number::<usize>, default_value_t = 1, hide_default_value = true)]
+    #[arg(short = 'n', long = "count", value_name = "N", value_parser = redo_steps, default_value_t = 1, hide_default_value = true)]
     count: usize,
 
     /// Redo the last undone operation of any session
@@ -75,7 +75,17 @@ pub struct RedoArgs {
 
 /// Parses the number of operations to undo. In other commands, `-n` is `--dry-run`, and has no value.
 fn steps(text: &str) -> Result<usize, String> {
-    number(text).map_err(|error| format!("{error}; here, `--dry-run` has no short form"))
+    let count = number(text).map_err(|error| format!("{error}; here, `--dry-run` has no short form"))?;
+    one_or_more(count).map_err(|error| format!("{error}; `--dry-run` shows what would be undone"))
+}
+
+/// Parses the number of operations to redo.
+fn redo_steps(text: &str) -> Result<usize, String> {
+    one_or_more(number(text)?).map_err(str::to_owned)
+}
+
+fn one_or_more(count: usize) -> Result<usize, &'static str> {
+    if count == 0 { Err("0 operations leave everything as it is") } else { Ok(count) }
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {

@@ -37,7 +37,9 @@ pub(super) fn write(
 ) -> anyhow::Result<Exit> {
     let Some(folder) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
         let what = "several pages need a folder".into();
-        return Err(Failure::Usage { what, hint: "name a new one with `-o FOLDER`".into() }.into());
+        let option = if args.all { "--all" } else { "--project" };
+        let hint = format!("`bough export {option} -o FOLDER` writes them into a new folder");
+        return Err(Failure::Usage { what, hint }.into());
     };
     // What a killed export left is not a page.
     let left = leftovers(folder);

@@ -74,7 +74,8 @@ pub struct Args {
     ///
     /// Reports sessions whose working directory does not exist, sessions in a folder in which the
     /// agent does not look for them, and sessions whose own file is gone, with the `bough move` that
-    /// helps. FOLDER is a store; by default all stores are checked.
+    /// helps. FOLDER is a store; by default all stores are checked, with `--project` only the sessions
+    /// of the current project.
     #[arg(long, conflicts_with_all = ["repair", "only", "skip", "porcelain"])]
     places: bool,
 

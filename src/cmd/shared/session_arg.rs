@@ -213,7 +213,7 @@ fn latest_in(global: &Global, folders: &[PathBuf]) -> anyhow::Result<PathBuf> {
 }
 
 /// The current folder and those above it, up to the home folder or the root.
-fn folders_above() -> Vec<PathBuf> {
+pub(crate) fn folders_above() -> Vec<PathBuf> {
     let Ok(folder) = std::env::current_dir() else { return Vec::new() };
     let home = etcetera::home_dir().map(|home| home.canonicalize().unwrap_or(home)).ok();
     let mut out = Vec::new();

@@ -8,6 +8,7 @@ use crate::model::Key;
 use crate::ops::revision;
 use crate::store::{self, Opened, locate};
 use crate::ui::{Ui, text};
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -129,6 +130,21 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
                 Err(Failure::NotFound { what, hint }.into())
             }
         },
+    }
+}
+
+/// The words of a command with `--rewind`, the session first: `--rewind turn:2 s.jsonl` is what many type, as if the option took the
+/// revision.
+pub(crate) fn session_first(words: &[String]) -> Cow<'_, [String]> {
+    match words {
+        [revision, session]
+            if !session_arg::looks_like_a_file(revision)
+                && session.ends_with(".jsonl")
+                && Path::new(session).exists() =>
+        {
+            vec![session.clone(), revision.clone()].into()
+        }
+        _ => words.into(),
     }
 }
 
