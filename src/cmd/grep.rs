@@ -3,11 +3,11 @@
 use super::shared::exit::Failures;
 use super::shared::file_args::Files;
 use super::shared::options::{Global, number};
-use super::shared::parallel;
 use super::shared::scope::{self, Scope};
 use super::shared::thread_arg::ThreadView;
 use super::shared::time::{self, Between, Window};
 use super::shared::words;
+use super::shared::{parallel, session_arg};
 use super::{Exit, Failure, complete};
 use crate::format::claude::stored_results;
 use crate::format::{Content, Format, OneLine, Other, OtherKind, Session, is_agents};
@@ -140,7 +140,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (mut found, mut failures, mut faults) = (false, Failures::default(), 0);
     // One batch at a time, so that early matches are printed early, and little is held in memory.
     for batch in files.paths.chunks(64) {
+        let progress = session_arg::reading(global, batch.iter().map(|path| &**path));
         let results = parallel::map(batch, |path| search.file(path));
+        drop(progress);
         for (path, result) in batch.iter().zip(results) {
             match result {
                 Ok(outcome) => {

@@ -144,7 +144,7 @@ fn join_two(
         Ok(opened)
     };
     let make = |opened: &Opened| {
-        let second = store::open(other, global.options())?;
+        let second = session_arg::open(global, other, global.options())?;
         let stamp = |opened: &Opened, file| opened.files.stamp(file).map(Stamp::bytes);
         if stamp(&second, 0) != stamp(opened, 1) {
             let path = other.to_owned();

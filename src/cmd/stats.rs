@@ -7,7 +7,7 @@ use super::shared::options::Global;
 use super::shared::scope::{self, Scope};
 use super::shared::table::Table;
 use super::shared::time::{self, Between, Window};
-use super::shared::{parallel, thread_arg};
+use super::shared::{parallel, session_arg, thread_arg};
 use super::{Exit, Failure, complete};
 use crate::format::{Format, Session, Usage};
 use crate::json::string_of;
@@ -117,7 +117,9 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let mut paths: Vec<PathBuf> = Vec::new();
     let (mut faults, mut failures) = (0, Failures::default());
     for batch in groups.chunks(32) {
+        let progress = session_arg::reading(global, batch.iter().flatten().map(|path| &**path));
         let counted = parallel::map(batch, |files| Counted::count(files, &prices, &window, global));
+        drop(progress);
         for (files_of, counted) in batch.iter().zip(counted) {
             let counted = match counted {
                 Ok(counted) => counted,

@@ -68,6 +68,7 @@ impl Ui {
         }
         if let Some(pager) = self.pager.take().and_then(|command| Pager::start(&command)) {
             let _ = self.out.flush();
+            super::progress::leave_to_pager();
             self.out = Ui::guarded(self.look, Box::new(BufWriter::with_capacity(64 * 1024, pager)));
             if std::mem::take(&mut self.spelled) {
                 self.for_people();

@@ -154,7 +154,10 @@ fn check_files(
     mut total: Total,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
-    let progress = Progress::start("checking", targets.len(), global.quiet);
+    let progress = match targets {
+        [only] => session_arg::reading(global, [&*only.path]),
+        _ => Progress::start("checking", targets.len(), global.quiet),
+    };
     let one = |target: &Target| {
         let report = report(target, global, args, options, targets.len() > 1);
         progress.step();

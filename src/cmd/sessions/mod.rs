@@ -17,7 +17,7 @@ use crate::store::locate;
 use crate::store::locate::Found;
 use crate::store::oplog::Log;
 use crate::store::remains::{self, Remains};
-use crate::ui::{Ink, Ui, text};
+use crate::ui::{Ink, Progress, Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
@@ -135,7 +135,13 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let log = Log::of_user();
     let list = List { is_quick: args.quick || args.paths, global, log: log.as_ref() };
-    let read = parallel::map(&found, |found| (found.path.clone(), list.row(found)));
+    let progress = Progress::start("reading", found.len(), global.quiet);
+    let read = parallel::map(&found, |found| {
+        let row = list.row(found);
+        progress.step();
+        (found.path.clone(), row)
+    });
+    drop(progress);
     let (mut rows, mut failures) = (Vec::new(), Failures::default());
     for (path, row) in read {
         match row {

@@ -10,7 +10,7 @@ use crate::store::archive::Archive;
 use crate::store::continued::{Continued, continued};
 use crate::store::remains::Remains;
 use crate::store::{Opened, TailRequest, locate};
-use crate::ui::{Ui, text};
+use crate::ui::{Progress, Ui, text};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,22 @@ pub(crate) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
     Ok(opened)
 }
 
+/// From how many bytes on reading may take a second.
+const SLOW: u64 = 16 << 20;
+
+/// Starts a progress bar for reading some files.
+pub(crate) fn reading<'p>(global: &Global, paths: impl IntoIterator<Item = &'p Path>) -> Progress {
+    let sizes = paths.into_iter().filter_map(|path| path.metadata().ok()).map(|facts| facts.len());
+    let total = sizes.sum();
+    Progress::of_bytes("reading", total, store::bytes_read, global.quiet || total < SLOW)
+}
+
+/// Opens a file, with a progress bar.
+pub(crate) fn open(global: &Global, path: &Path, options: store::Options) -> Result<Opened, store::Error> {
+    let _progress = reading(global, [path]);
+    store::open(path, options)
+}
+
 /// Returns an open session as the operations take it.
 pub(crate) fn whole(opened: &Opened) -> Snapshot<'_> {
     Snapshot { session: &opened.session, source: &opened.files }
@@ -58,7 +74,7 @@ pub(crate) fn whole(opened: &Opened) -> Snapshot<'_> {
 /// for that.
 pub(crate) fn with_side(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
-    Ok(store::open(&path, store::Options { side: true, ..global.options() })?)
+    Ok(open(global, &path, store::Options { side: true, ..global.options() })?)
 }
 
 /// Opens the other session of a command that copies from one into another, and reports its faults.
@@ -73,7 +89,7 @@ pub(crate) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
     if let Some(opened) = global.opened.take(path) {
         return Ok(opened);
     }
-    let mut opened = store::open(path, global.options())?;
+    let mut opened = open(global, path, global.options())?;
     words::look_back(global, &mut opened);
     Ok(opened)
 }
@@ -85,7 +101,10 @@ pub(crate) fn part(
     part: &TailRequest<'_>,
     ui: &mut Ui,
 ) -> anyhow::Result<Opened> {
-    let opened = store::open_part(&path(global, named, ui)?, global.options(), part)?;
+    let path = path(global, named, ui)?;
+    let progress = reading(global, [&*path]);
+    let opened = store::open_part(&path, global.options(), part)?;
+    drop(progress);
     warn(&opened, ui);
     Ok(opened)
 }

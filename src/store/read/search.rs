@@ -1,6 +1,6 @@
 //! Scanning a session file for lines that may match, without building an index.
 
-use super::whole::{Options, chosen_format, open_raw};
+use super::whole::{Options, chosen_format, note_read, open_raw};
 use crate::format::{Format, detect_in_blocks};
 use crate::json::Prefilter;
 use crate::model::{Source, Span};
@@ -96,6 +96,7 @@ impl Pass<'_> {
         let count = (self.len - from).min(BLOCK as u64);
         self.buffer.resize(keep + count as usize, 0);
         self.files.read_into(Span { file: 0, offset: from, len: count }, &mut self.buffer[keep..])?;
+        note_read(count as usize);
         Ok(count > 0)
     }
 

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How a session is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -279,9 +280,25 @@ pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize
     loop {
         match file.read_at(into, at) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
+            Ok(count) => {
+                note_read(count);
+                return Ok(count);
+            }
+            error => return error,
         }
     }
+}
+
+/// How many bytes of sessions were read in blocks.
+static BYTES_READ: AtomicU64 = AtomicU64::new(0);
+
+pub(super) fn note_read(count: usize) {
+    BYTES_READ.fetch_add(count as u64, Ordering::Relaxed);
+}
+
+/// Returns how many bytes of sessions the program has read in blocks, for a progress bar.
+pub fn bytes_read() -> u64 {
+    BYTES_READ.load(Ordering::Relaxed)
 }
 
 /// Yields the lines from `at` to the end of the file.
