@@ -337,10 +337,10 @@ fn detached(view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result
     view.session.tree.subtree(head).into_iter().for_each(|ix| below[ix.index()] = true);
     let above = list.iter().filter(|branch| below[branch.leaf.index()]).count();
     let id = view.short_id(head)?;
-    let words = ui.paint(
-        Ink::Path,
-        format!("* (HEAD is at {id}, on the path of {})", Count("branch", "branches", above)),
-    );
+    let (head, rest) = (format!("* (HEAD is at {id}"), Count("branch", "branches", above));
+    let words = format!("{head}, on the path of {rest})");
+    let words = if text::width(&words) > ui.look.width { format!("{head})") } else { words };
+    let words = ui.paint(Ink::Path, words);
     writeln!(ui.out(), "{words}")?;
     Ok(())
 }

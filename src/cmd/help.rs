@@ -35,7 +35,12 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
     let Some((_, page)) = pages.iter().rfind(|(file, _)| wanted(file)) else {
         return Err(Failure::Usage {
             what: format!("there is no page about `{}`", args.words.join(" ")),
-            hint: format!("the commands are listed by `bough help`; the topics are {}", topics()),
+            hint: match topics_about(&args.words.join(" ")) {
+                found if found.is_empty() => {
+                    format!("the commands are listed by `bough help`; the topics are {}", topics())
+                }
+                found => format!("it is mentioned in {}", found.join(", ")),
+            },
         }
         .into());
     };
@@ -48,6 +53,15 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
 /// The topics that belong to no command, for a sentence.
 fn topics() -> String {
     man::topics().map(|topic| format!("`{topic}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the commands that show the topics with a word in them.
+fn topics_about(word: &str) -> Vec<String> {
+    let word = word.to_lowercase();
+    let is_about =
+        |text: &str| text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|other| other == word);
+    let found = man::topic_texts().filter(|(_, text)| is_about(text));
+    found.map(|(name, _)| format!("`bough help {name}`")).collect()
 }
 
 /// How far text is indented, and the terms before it.

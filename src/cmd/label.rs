@@ -1,13 +1,14 @@
 //! `bough label`: labels entries.
 
 use super::shared::options::Global;
+use super::shared::render::View;
 use super::shared::words::{self, Use};
 use super::shared::write;
 use super::shared::write::WriteArgs;
 use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
-use crate::format::{Content, Ids, Session};
-use crate::model::{Ix, Source};
+use crate::format::{Ids, Session};
+use crate::model::Ix;
 use crate::ops::{ids, label, revision};
 use crate::store::{self, Opened, TailRequest};
 use crate::ui::{Ui, text};
@@ -159,6 +160,7 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
     let opened = session_arg::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
     let short = ids::ShortIds::default();
+    let mut view = View::new(&opened);
     let widest = session.labels.all().map(|(_, line)| text::width(&text::one_line(line.text))).max();
     // The id is always shown.
     let width = widest.unwrap_or(0).min(ui.look.width.saturating_sub(12).max(8));
@@ -175,8 +177,7 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
             writeln!(ui.out(), "{object}")?;
             continue;
         }
-        let line = files.bytes(session.span(ix))?;
-        let words = text::one_line(&Content::read(session.format, &line).summary());
+        let words = view.summary(ix)?;
         let row = format!(
             "{}  {}  {:<9}  {words}",
             text::pad(&text::fit(&text::one_line(label.text), width), width),

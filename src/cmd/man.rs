@@ -54,6 +54,11 @@ pub(super) fn topics() -> impl Iterator<Item = &'static str> {
     TOPICS.iter().map(|(name, ..)| name.trim_start_matches("bough-"))
 }
 
+/// The topics, with their texts.
+pub(super) fn topic_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TOPICS.iter().map(|(name, _, text)| (name.trim_start_matches("bough-"), *text))
+}
+
 /// Whether a word names a page.
 fn is_page(word: &str) -> bool {
     topics().any(|topic| topic == word) || super::whole().find_subcommand(word).is_some()

@@ -35,7 +35,7 @@ pub struct Args {
     count: Option<usize>,
 
     /// Undo all operations after this one, which stays
-    #[arg(long, value_name = "OP", conflicts_with = "file", add = ArgValueCompleter::new(complete::operations))]
+    #[arg(long, value_name = "OP", conflicts_with = "file", add = ArgValueCompleter::new(complete::only_operations))]
     to: Option<String>,
 
     /// Undo the last operation on any session

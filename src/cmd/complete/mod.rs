@@ -128,6 +128,11 @@ pub(super) fn operations(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
+/// Completes an operation of the log, newest first.
+pub(super) fn only_operations(current: &OsStr) -> Vec<CompletionCandidate> {
+    in_time(current, |_, current| offers::operations(current))
+}
+
 /// Completes a kind of entry.
 pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
     with_prefix(current, Kind::ALL.map(Kind::name))

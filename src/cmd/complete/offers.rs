@@ -4,6 +4,7 @@ use super::line::at_home;
 use crate::cmd::shared::parallel;
 use crate::format::{Content, Session};
 use crate::model::{Ix, Source};
+use crate::ops::tool_calls::ToolCalls;
 use crate::ops::turns::{Prompt, Thread, Turn};
 use crate::ops::{Snapshot, branches, ids};
 use crate::store;
@@ -227,6 +228,8 @@ fn preview(session: &Session, source: &dyn Source, ix: Ix) -> String {
         return kind.to_owned();
     }
     let line = source.bytes(span).unwrap_or_default();
-    let words = text::one_line(&Content::read(session.format, &line).summary());
+    let content = Content::read(session.format, &line);
+    let call = ToolCalls::default().call_text(session, source, ix, &content);
+    let words = text::one_line(&content.summary_of(&call));
     format!("{kind}: {}", text::fit(&words, PREVIEW))
 }

@@ -606,6 +606,12 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     let home = etcetera::home_dir().unwrap_or_default();
     let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref(), &home)).collect();
     let ids = short_ids(rows);
+    // Copies of a session are told apart by their files.
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    for row in rows {
+        *times.entry(row.summary.id.as_deref().unwrap_or_default()).or_default() += 1;
+    }
+    let is_copy = |row: &Row| row.summary.id.as_deref().is_some_and(|id| times[id] > 1);
     let sizes: Vec<String> = rows.iter().map(|row| file_args::size(row.bytes)).collect();
     let counts: Vec<[String; 2]> = rows
         .iter()
@@ -657,6 +663,10 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
             used += folder_width + 2;
         }
         let mut marks = String::new();
+        let name = text::one_line(&row.path.file_name().unwrap_or_default().to_string_lossy());
+        if is_copy(row) && text::width(&name) <= FILE {
+            marks.push_str(&format!(" ({name})"));
+        }
         if let Some(counts) = row.summary.counts.filter(|counts| counts.faults > 0) {
             marks.push_str(&format!(" ({})", Count("fault", "faults", counts.faults)));
         }
@@ -693,6 +703,9 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     }
     Ok(())
 }
+
+/// The most cells of a file name that is shown beside a title: the names in stores contain the id, and say no more.
+const FILE: usize = 24;
 
 /// The room of a title, if what is said beside it is as long.
 const TITLE: usize = 8;

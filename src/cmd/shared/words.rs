@@ -126,7 +126,11 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
                 let what = format!(
                     "no session is named `{first}`, and no agent has a session for the current folder"
                 );
-                let hint = "`bough sessions --all` lists the sessions of this machine".into();
+                let file = format!("{first}.jsonl");
+                let hint = match Path::new(&file).is_file() {
+                    true => format!("`{}` is a file of this folder", text::shell_word(&file)),
+                    false => "`bough sessions --all` lists the sessions of this machine".into(),
+                };
                 Err(Failure::NotFound { what, hint }.into())
             }
         },
