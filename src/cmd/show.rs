@@ -17,7 +17,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// Show whole entries: text, thinking, tool calls and results
 ///
-/// An image is shown as a note. For a compaction or a branch summary, also shows the tokens before
+/// An image is shown as a note. A tool result names the entry of its call. For a compaction or a branch summary, also shows the tokens before
 /// it, the first entry kept, where the branch was left, and the files read and changed. For a
 /// setting, also shows the fields that its text does not have; for a prompt or a reply of Claude
 /// Code, the mode and the service tier. With `--json`, each entry is an object with its whole text
@@ -140,6 +140,10 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         None => "none".into(),
     };
     rows.push(("parent", parent));
+    // `log` shows both in one row, under the id of the result.
+    if let Some(call) = view.call_of(ix, &content) {
+        rows.push(("call", view.short_id(call)?));
+    }
     if entries.time(ix).is_some() {
         let age = time::age(entries.time(ix), view.now);
         rows.push(("date", format!("{} · {age} ago", time::date(entries.time(ix)))));

@@ -52,16 +52,27 @@ impl ToolCalls {
         ix: Ix,
         content: &Content<'_>,
     ) -> String {
-        let Some(wanted) = content.answers().next() else { return String::new() };
+        self.call(session, source, ix, content).map(|(_, words)| words).unwrap_or_default()
+    }
+
+    /// Returns the entry with the call of the first result in an entry, and the call as text.
+    pub fn call(
+        &mut self,
+        session: &Session,
+        source: &dyn Source,
+        ix: Ix,
+        content: &Content<'_>,
+    ) -> Option<(Ix, String)> {
+        let wanted = content.answers().next()?;
         for above in session.tree.ancestors(ix).skip(1).take(FAR) {
             if !session.entries.flags(above).has(Flags::CALL) {
                 continue;
             }
             if let Some((_, words)) = self.calls(session, source, above).iter().find(|(id, _)| id == wanted) {
-                return words.clone();
+                return Some((above, words.clone()));
             }
         }
-        String::new()
+        None
     }
 
     /// Returns the calls in an entry: their ids, and their descriptions.

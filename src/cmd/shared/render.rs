@@ -109,6 +109,11 @@ impl<'s> View<'s> {
         ids::name(self.session, self.files, ix)
     }
 
+    /// Returns the entry with the call of a tool result.
+    pub(crate) fn call_of(&mut self, ix: Ix, content: &Content<'_>) -> Option<Ix> {
+        self.calls.call(self.session, self.files, ix, content).map(|(call, _)| call)
+    }
+
     /// Returns the entry in a few words; for a tool result, with its call.
     pub(crate) fn summary(&mut self, ix: Ix) -> io::Result<String> {
         let line = self.line(ix)?;
