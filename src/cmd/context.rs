@@ -20,8 +20,8 @@ use std::io;
 /// agent changes a message before it sends it, a note below the message says so, e.g. that a tool
 /// call is dropped because it has no result. The next prompt is not included. The system prompt and
 /// the tools are included as far as the file contains them. A summary is shown with the words that
-/// pi puts around it; those of oh-my-pi are a template of that program, which bough does not
-/// contain, so its summaries are shown as they are stored.
+/// pi puts around it; oh-my-pi uses a template that also changes white space, and its
+/// summaries are shown as they are stored.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough context [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
