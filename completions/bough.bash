@@ -158,7 +158,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -188,7 +188,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -254,7 +254,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -320,7 +320,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -350,7 +350,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -396,7 +396,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -426,7 +426,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -472,7 +472,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -502,7 +502,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -532,7 +532,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -562,7 +562,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -592,7 +592,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -622,7 +622,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -660,7 +660,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -698,7 +698,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -771,7 +771,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -846,7 +846,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -904,7 +904,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -974,7 +974,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1004,7 +1004,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1076,7 +1076,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1114,7 +1114,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1188,7 +1188,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1225,7 +1225,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1271,7 +1271,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1301,7 +1301,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1377,7 +1377,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1440,7 +1440,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1478,7 +1478,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1512,7 +1512,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1542,7 +1542,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1588,7 +1588,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1640,7 +1640,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1670,7 +1670,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1678,7 +1678,7 @@ _bough() {
                     return 0
                     ;;
                 --agent)
-                    COMPREPLY=($(compgen -W "pi omp claude chimera" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi omp claude chimera codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --cwd)
@@ -1735,7 +1735,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1765,7 +1765,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1845,7 +1845,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1887,7 +1887,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1917,7 +1917,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1967,7 +1967,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2013,7 +2013,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
                     return 0
                     ;;
                 --color)

@@ -35,7 +35,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_needs_command" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -92,7 +95,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand append" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -134,7 +140,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -164,7 +173,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -186,7 +198,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand branches" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -221,7 +236,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand cat" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -244,7 +262,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -279,7 +300,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand completions" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -300,7 +324,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand config; and not __fish_seen_subcommand_from list path" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -323,7 +350,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from list" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -345,7 +375,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from path" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -366,7 +399,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand context" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -391,7 +427,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand diff" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -421,7 +460,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand drop" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -452,7 +494,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand export" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -493,7 +538,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -529,7 +577,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -879,7 +930,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand grep" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -917,7 +971,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand help" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -938,7 +995,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand join" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -973,7 +1033,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand label" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1006,7 +1069,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand log" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1071,7 +1137,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand man" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1093,7 +1162,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand merge" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1129,7 +1201,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand merge-base" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1151,7 +1226,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1189,7 +1267,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand move" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1225,7 +1306,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1249,7 +1333,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1273,7 +1360,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1295,7 +1385,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand redo" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1326,7 +1419,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand restore" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1357,7 +1453,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1382,14 +1481,20 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l agent -d 'Only sessions of this agent: `pi`, `omp`, `claude` or `chimera`' -r -f -a "pi\t''
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l agent -d 'Only sessions of this agent: `pi`, `omp`, `claude`, `chimera`, `codex`, `gemini` or `copilot`' -r -f -a "pi\t''
 omp\t''
 claude\t''
-chimera\t''"
+chimera\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another working directory' -r -f -a "(__fish_complete_directories)"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l since -d 'Only sessions written since a time: a date, or an age such as `3d`' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l until -d 'Only sessions last written before a time' -r
@@ -1423,7 +1528,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand show" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1447,7 +1555,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand slim" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1488,7 +1599,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand stats" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1524,7 +1638,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand status" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1545,7 +1662,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand switch" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1580,7 +1700,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand tree" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1613,7 +1736,10 @@ omp\t''
 openclaw\t''
 prime\t''
 chimera\t''
-claude\t''"
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
 complete -c bough -n "__fish_bough_using_subcommand undo" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"

@@ -190,7 +190,7 @@ fn years(word: &str) -> String {
 
 /// Returns the sessions to archive, with their stores.
 fn sessions(args: &Args, global: &Global) -> Vec<(Store, Found)> {
-    let stores = locate::stores(&global.roots);
+    let stores = locate::writable_stores(&global.roots);
     let store_of = |path: &Path| stores.iter().find(|store| path.starts_with(&store.root)).cloned();
     let found: Vec<Found> = match args.project {
         true => session_arg::of_project(global, locate::Worktrees::Listed),

@@ -277,7 +277,9 @@ impl Search<'_> {
         // needs.
         let prefilter = self.pattern.prefilter().filter(|_| stored.found.is_empty());
         store::search_lines(path, self.global.options(), prefilter, &mut |format, offset, line| {
-            let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[");
+            // Several entries may be on a line.
+            let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[")
+                || format == Format::Gemini;
             if is_list || format.may_join_lines() && !is_whole(line) {
                 torn = true;
                 return ControlFlow::Break(());
@@ -334,7 +336,9 @@ impl Search<'_> {
         let mut line = Vec::new();
         let mut found = Vec::new();
         for entry in session.entries.all() {
-            if !kinds.is_empty() && !kinds.contains(&session.entries.kind(entry)) {
+            // Gemini stores a message again whenever it changes.
+            let is_old = session.format == Format::Gemini && !session.tree.is_in_tree(entry);
+            if is_old || !kinds.is_empty() && !kinds.contains(&session.entries.kind(entry)) {
                 continue;
             }
             opened.files.read(session.span(entry), &mut line)?;

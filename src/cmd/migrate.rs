@@ -137,7 +137,7 @@ fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> 
     if let Some(found) = args.scope.sessions(!args.files.is_empty(), global)? {
         return Ok(found.into_iter().map(|found| File { path: found.path, found: true }).collect());
     }
-    let stores = locate::stores(&global.roots);
+    let stores = locate::writable_stores(&global.roots);
     if args.files.is_empty() {
         return Ok(vec![File { path: session_arg::path(global, None, ui)?, found: false }]);
     }

@@ -1,6 +1,6 @@
 //! The text of a message's content, in the form in which contexts are compared.
 
-use super::{each_item, member, string, text};
+use super::{Block, each_item, member, string, text};
 use std::borrow::Cow;
 
 /// Returns the text of a message's content. A string is returned as it is; a list yields the texts
@@ -45,6 +45,23 @@ pub(super) fn block_text(block: &[u8]) -> Option<Cow<'_, str>> {
         Some("tool_result") => Some(message_text(member(block, "content").unwrap_or_default())),
         _ => Some(Cow::Owned(format!("[{}]", inline_value(ty)))),
     }
+}
+
+/// Returns the text of blocks that were already read, in the same form.
+pub(super) fn text_of<'l>(blocks: &[Block<'l>]) -> Cow<'l, str> {
+    let mut texts = blocks.iter().filter_map(|block| match block {
+        Block::Text(text) | Block::Result { text, .. } => Some(text.clone()),
+        Block::Thinking { .. } => None,
+        Block::Call { name, .. } => Some(format!("[toolCall {name}]").into()),
+        Block::Image { mime, .. } => Some(format!("[image {mime}]").into()),
+        Block::Other(ty) => Some(format!("[{ty}]").into()),
+    });
+    let first = texts.next().unwrap_or_default();
+    texts.fold(first, |mut all, text| {
+        all.to_mut().push('\n');
+        all.to_mut().push_str(&text);
+        all
+    })
 }
 
 /// Formats a value as part of a text.

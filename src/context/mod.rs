@@ -7,6 +7,9 @@
 
 mod chimera;
 mod claude;
+mod codex;
+mod copilot;
+mod gemini;
 mod message_text;
 mod pi;
 mod sent;
@@ -443,6 +446,10 @@ enum Part {
     Notes,
     /// `replacement.content` of another line, which is an edit.
     Edit(Ix),
+    /// An item of the history that a compaction of Codex stores.
+    Item(usize),
+    /// The results in a reply of Gemini.
+    Results,
     /// Parts of a message of Claude Code.
     Claude(Vec<crate::format::claude::request::Part>),
 }
@@ -484,6 +491,9 @@ impl Context {
         match session.format {
             Format::Chimera => chimera::build(session, source, leaf),
             Format::Claude => claude::build(session, source, leaf),
+            Format::Codex => codex::build(session, source, leaf),
+            Format::Gemini => gemini::build(session, source, leaf),
+            Format::Copilot => copilot::build(session, source, leaf),
             _ => pi::build(session, source, leaf),
         }
     }
@@ -561,6 +571,9 @@ impl Message {
         }
         Ok(match session.format {
             Format::Chimera => chimera::read_message(self, line),
+            Format::Codex => codex::read_message(self, session, line),
+            Format::Gemini => gemini::read_message(self, session, line),
+            Format::Copilot => copilot::read_message(self, session, line),
             _ => pi::read_message(self, line),
         })
     }

@@ -6,7 +6,7 @@
 //! repeated, the last entry counts.
 
 use super::session::{Gathered, Head, Header, Session};
-use super::{Addition, Dialect, Format, LabelLine, LineVerdict, Link, New, Object, ParentRef};
+use super::{Addition, Content, Dialect, Format, LabelLine, LineVerdict, Link, New, Object, ParentRef};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_item, member};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
@@ -112,6 +112,10 @@ impl Dialect for Chimera {
             session: None,
             group: None,
         })
+    }
+
+    fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        Content::of_chimera(line)
     }
 
     fn head(&self, session: &Session) -> Head {

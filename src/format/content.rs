@@ -31,7 +31,7 @@ pub struct Content<'l> {
     pub ended: Option<Cow<'l, str>>,
     /// The usage of the reply, as stored: JSON.
     pub usage: Option<&'l [u8]>,
-    sort: PromptForm,
+    pub(super) sort: PromptForm,
 }
 
 /// A part of a message.
@@ -52,8 +52,8 @@ pub enum Block<'l> {
         id: Cow<'l, str>,
         /// The tool.
         name: Cow<'l, str>,
-        /// The arguments, as stored: JSON; empty if there are none.
-        arguments: &'l [u8],
+        /// The arguments: JSON, as stored; empty if there are none.
+        arguments: Cow<'l, [u8]>,
     },
     /// A tool result.
     Result {
@@ -93,7 +93,7 @@ pub struct Usage {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum PromptForm {
+pub(super) enum PromptForm {
     #[default]
     Plain,
     /// A command that the user ran, and its output: the first line is the command.
@@ -129,10 +129,11 @@ const SHELLS: &[&str] =
 const SUMMARY: usize = 300;
 
 impl Usage {
-    /// Reads the stored usage: JSON, in the spelling of pi or of Claude Code.
+    /// Reads the stored usage: JSON, in the spelling of any of the agents.
     pub fn parse(stored: &[u8]) -> Usage {
         let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<f64>().ok();
         let mut usage = Usage::default();
+        let (mut is_within, mut thoughts) = (false, 0);
         for (key, value) in each_member(stored) {
             let tokens = || match value {
                 // Nearly all are small integers.
@@ -142,10 +143,19 @@ impl Usage {
                 _ => number(value).unwrap_or(0.0) as u64,
             };
             match &*key {
-                "input" | "input_tokens" => usage.input = tokens(),
-                "output" | "output_tokens" => usage.output = tokens(),
+                "input" | "input_tokens" | "inputTokens" => usage.input = tokens(),
+                "output" | "output_tokens" | "outputTokens" => usage.output = tokens(),
                 "cacheRead" | "cache_read_input_tokens" => usage.cache_read = tokens(),
                 "cacheWrite" | "cache_creation_input_tokens" => usage.cache_write = tokens(),
+                // Codex, Gemini and Copilot: the input contains what was cached.
+                "cached_input_tokens" | "cached" | "cacheReadTokens" => {
+                    (usage.cache_read, is_within) = (tokens(), true);
+                }
+                "cache_write_input_tokens" | "cacheWriteTokens" => {
+                    (usage.cache_write, is_within) = (tokens(), true);
+                }
+                // Gemini: not part of the output.
+                "thoughts" => thoughts = tokens(),
                 "cacheWrite1h" => usage.cache_write_1h = tokens(),
                 "cache_creation" => {
                     let hour = member(value, "ephemeral_1h_input_tokens");
@@ -158,6 +168,10 @@ impl Usage {
                 _ => {}
             }
         }
+        if is_within {
+            usage.input = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
+        }
+        usage.output = usage.output.saturating_add(thoughts);
         usage
     }
 
@@ -189,21 +203,39 @@ impl Usage {
 impl<'l> Content<'l> {
     /// Reads the content of a line.
     pub fn read(format: Format, line: &'l [u8]) -> Content<'l> {
+        format.dialect().content(line)
+    }
+
+    /// Reads the content of a line of pi, or of a program that is derived from it.
+    pub(super) fn of_pi(line: &'l [u8]) -> Content<'l> {
+        Content::with_message(line, Content::pi)
+    }
+
+    /// Reads the content of a line of Chimera.
+    pub(super) fn of_chimera(line: &'l [u8]) -> Content<'l> {
+        Content::with_message(line, Content::chimera)
+    }
+
+    /// Reads the content of a line of Claude Code.
+    pub(super) fn of_claude(line: &'l [u8]) -> Content<'l> {
+        Content::with_message(line, Content::claude)
+    }
+
+    fn with_message(
+        line: &'l [u8],
+        read: impl Fn(&mut Content<'l>, &Members<'l>, &Members<'l>),
+    ) -> Content<'l> {
         // One pass over both: a message is most of its line.
         let (fields, message) = Members::with_nested(line, "message");
         let mut content = Content { ty: fields.text("type"), ..Content::default() };
-        match format {
-            Format::Claude => content.claude(&fields, &message),
-            Format::Chimera => content.chimera(&fields, &message),
-            _ => content.pi(&fields, &message),
-        }
+        read(&mut content, &fields, &message);
         content
     }
 
     /// Returns the tool calls, in order: id, name, arguments.
-    pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &'l [u8])> {
+    pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &[u8])> {
         self.blocks.iter().filter_map(|block| match block {
-            Block::Call { id, name, arguments } => Some((&**id, &**name, *arguments)),
+            Block::Call { id, name, arguments } => Some((&**id, &**name, &**arguments)),
             _ => None,
         })
     }
@@ -256,8 +288,10 @@ impl<'l> Content<'l> {
     /// Returns the question and the answer of a tool result, each in a few words, or `None` for
     /// anything else.
     pub fn answer(&self, call: &str) -> Option<(String, String)> {
+        // A reply of Gemini has its calls with their results.
         let result = self.sort == PromptForm::Command
-            || self.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
+            || self.blocks.iter().any(|block| matches!(block, Block::Result { .. }))
+                && self.calls().next().is_none();
         if !result {
             return None;
         }
@@ -328,9 +362,12 @@ impl<'l> Content<'l> {
     }
 
     /// Uses the texts of the blocks as the text of the whole.
-    fn text_of_blocks(&mut self) {
+    pub(super) fn text_of_blocks(&mut self) {
+        // The results of a reply that has its calls are no text of the reply.
+        let has_calls = self.calls().next().is_some();
         let mut texts = self.blocks.iter().filter_map(|block| match block {
-            Block::Text(text) | Block::Result { text, .. } => Some(text),
+            Block::Text(text) => Some(text),
+            Block::Result { text, .. } if !has_calls => Some(text),
             _ => None,
         });
         let Some(first) = texts.next().cloned() else { return };
@@ -368,7 +405,7 @@ impl<'l> Content<'l> {
             "toolCall" | "tool_use" | "server_tool_use" => self.blocks.push(Block::Call {
                 id: fields.text("id"),
                 name: fields.text("name"),
-                arguments: fields.get("arguments").or(fields.get("input")).unwrap_or_default(),
+                arguments: fields.get("arguments").or(fields.get("input")).unwrap_or_default().into(),
             }),
             "tool_result" => {
                 let is_error = fields.get("is_error") == Some(b"true");
@@ -500,7 +537,7 @@ impl<'l> Content<'l> {
                 }
                 for call in each_item(message.get("tool_calls").unwrap_or_default()) {
                     let call = Members::new(call);
-                    let arguments = call.get("arguments").unwrap_or_default();
+                    let arguments = call.get("arguments").unwrap_or_default().into();
                     self.blocks.push(Block::Call { id: call.text("id"), name: call.text("name"), arguments });
                 }
                 // A reply that only calls tools has an empty string as its content.

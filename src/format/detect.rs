@@ -147,6 +147,8 @@ enum Writer {
     Tau,
     Kit,
     Qwen,
+    Codex,
+    Gemini,
     Copilot,
 }
 
@@ -328,7 +330,9 @@ impl Look {
             Writer::Tau => Detected::Foreign(Program::Tau),
             Writer::Kit => Detected::Foreign(Program::Kit),
             Writer::Qwen => Detected::Foreign(Program::Qwen),
-            Writer::Copilot => Detected::Foreign(Program::Copilot),
+            Writer::Codex => Detected::Format(Format::Codex),
+            Writer::Gemini => Detected::Format(Format::Gemini),
+            Writer::Copilot => Detected::Format(Format::Copilot),
         }
     }
 }
@@ -341,8 +345,25 @@ const WRITER: [Writer; WRITERS] = [
     Writer::Tau,
     Writer::Kit,
     Writer::Qwen,
+    Writer::Codex,
+    Writer::Gemini,
     Writer::Copilot,
 ];
+
+/// The types of Codex's lines.
+const CODEX: [&str; 8] = [
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+    "token_usage_record",
+    "inter_agent_communication",
+];
+
+/// The types of Gemini's messages.
+const GEMINI: [&str; 5] = ["user", "gemini", "info", "warning", "error"];
 
 /// Returns the vote of one object for the program that wrote it.
 fn vote(line: &Line<'_>) -> Vote {
@@ -365,10 +386,28 @@ fn vote(line: &Line<'_>) -> Vote {
             return Vote::For(Writer::HarnessV4);
         }
     }
+    let is_set = fields.get(Field::Set) == Value::Object || fields.str(Field::RewindTo).is_some();
+    if ty.is_none() && (is_set || has(Field::SessionId) && top("projectHash").is_some()) {
+        return Vote::For(Writer::Gemini);
+    }
     // All lines below have a type.
     let Some(ty) = ty else { return Vote::None };
-    if ty.raw.contains(&b'.') && top("data").is_some_and(is_object) {
-        return Vote::For(Writer::Copilot);
+    if fields.get(Field::Payload) == Value::Object {
+        if ty.raw.contains(&b'.') && top("data").is_some() {
+            return Vote::For(Writer::Copilot);
+        }
+        if CODEX.iter().any(|known| ty.equals(known)) && top("payload").is_some() {
+            return Vote::For(Writer::Codex);
+        }
+    }
+    // Their messages have no links, and no object of their own.
+    let is_plain = [Field::ParentId, Field::ParentUuid, Field::ParentSnake, Field::Uuid, Field::Message];
+    if GEMINI.iter().any(|known| ty.equals(known))
+        && fields.str(Field::Id).is_some()
+        && !is_plain.into_iter().any(has)
+        && top("content").is_some()
+    {
+        return Vote::For(Writer::Gemini);
     }
     // Lines of the design document that pi migrated have both types of links.
     let is_migrated = has(Field::ParentId) && !has(Field::SessionId);
@@ -560,9 +599,6 @@ fn is_list(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"[")
 }
 
-fn is_object(value: &[u8]) -> bool {
-    value.starts_with(b"{")
-}
 
 /// Returns the member of the pi family that a header's version names.
 fn version(version: Value<'_>) -> Format {
@@ -592,6 +628,10 @@ mod tests {
     const TAU: &str = r#"{"id":"0123456789abcdef0123456789abcdef","timestamp":1770714000.5,"type":"message","message":{"role":"user","content":"x"}}"#;
     const KIT: &str = r#"{"type":"message","id":"0123456789abcdef","timestamp":"2026-02-10T09:00:00.1Z","role":"user","parts":[{"type":"text","data":{"text":"x"}}]}"#;
     const QWEN: &str = r#"{"uuid":"u1","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"x"}]}}"#;
+    const CODEX_META: &str = r#"{"timestamp":"2026-02-10T09:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/p"}}"#;
+    const CODEX_ITEM: &str = r#"{"timestamp":"2026-02-10T09:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[]}}"#;
+    const GEMINI_HEADER: &str = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-02-10T09:00:00.000Z","kind":"main"}"#;
+    const GEMINI_MESSAGE: &str = r#"{"id":"m1","timestamp":"2026-02-10T09:00:00.000Z","type":"user","content":[{"text":"x"}]}"#;
     const COPILOT: &str = r#"{"type":"user.message","data":{"content":"x"},"id":"e1","timestamp":"2026-02-10T09:00:00.000Z","parentId":null}"#;
 
     #[test]
@@ -636,7 +676,17 @@ mod tests {
         check(&[QWEN],                                                                      Foreign(Program::Qwen));
         check(&[r#"{"uuid":"u","parentUuid":"v","sessionId":"s","type":"system","subtype":"rewind","systemPayload":{}}"#], Foreign(Program::Qwen));
         check(&[r#"{"uuid":"u","parentUuid":"v","sessionId":"s","type":"tool_result"}"#],   Foreign(Program::Qwen));
-        check(&[COPILOT],                                                                   Foreign(Program::Copilot));
+        // Those of other agents.
+        check(&[COPILOT],                                                                   Of(Format::Copilot));
+        check(&[CODEX_META],                                                                Of(Format::Codex));
+        check(&[CODEX_ITEM],                                                                Of(Format::Codex));
+        check(&[GEMINI_HEADER],                                                             Of(Format::Gemini));
+        check(&[GEMINI_MESSAGE],                                                            Of(Format::Gemini));
+        check(&[r#"{"$rewindTo":"m1"}"#],                                                   Of(Format::Gemini));
+        check(&[r#"{"$set":{"lastUpdated":"2026-02-10T09:00:00.000Z"}}"#],                  Of(Format::Gemini));
+        check(&[r#"{"type":"response_item","payload":"x"}"#],                               Detected::Unknown);
+        check(&[r#"{"type":"note","payload":{}}"#],                                         Detected::Unknown);
+        check(&[r#"{"type":"user","id":"m1","content":[],"parentUuid":null}"#],             Of(Format::Claude));
         check(&[PI, PI_ENTRY, r#"{"type":"message","id":"b","parentId":"a1","message":{"role":"assistant","content":[],"provider":"openclaw"}}"#], Of(Format::OpenClaw));
         check(&[r#"{"type":"session","version":3,"id":"s","rlmDepth":0}"#, PI_ENTRY],        Of(Format::Prime));
         // Formats that are none of these.
@@ -652,7 +702,8 @@ mod tests {
 
     #[test]
     fn no_line_outvotes_the_others() {
-        let lines = [PI_ENTRY, CLAUDE, CHIMERA, TAU, KIT, QWEN, COPILOT];
+        let lines =
+            [PI_ENTRY, CLAUDE, CHIMERA, TAU, KIT, QWEN, COPILOT, CODEX_ITEM, GEMINI_MESSAGE];
         for own in lines {
             let session = [own; 4].join("\n");
             let wanted = detect(session.as_bytes(), None);

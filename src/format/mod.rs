@@ -7,10 +7,13 @@
 mod addition;
 mod chimera;
 pub mod claude;
+mod codex;
 pub mod content;
+mod copilot;
 mod detect;
 mod diagnostics;
 pub mod flaws;
+pub mod gemini;
 mod ids;
 pub mod image;
 mod labels;
@@ -21,11 +24,13 @@ mod one_line;
 mod openclaw;
 mod pi;
 mod program;
+mod rewinds;
 mod session;
 pub mod tools;
 mod write;
 
 pub use addition::{Addition, ReplyModel};
+pub use codex::{codex_item, is_codex_prompt};
 pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
 pub use detect::{Detected, detect, detect_in_blocks, has_line};
 pub use diagnostics::{Diagnostics, Note, NoteKind, ToolRef};
@@ -41,7 +46,7 @@ pub use session::{
 pub use write::{New, Object};
 
 use crate::json::{Line, Reader, Str};
-use crate::model::{Copies, Flags, Kind, Time};
+use crate::model::{Copies, Entries, Flags, Kind, Time};
 
 /// The formats of session files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -68,11 +73,17 @@ pub enum Format {
     Chimera,
     /// Claude Code.
     Claude,
+    /// Codex. Read, never written.
+    Codex,
+    /// The Gemini CLI. Read, never written.
+    Gemini,
+    /// The GitHub Copilot CLI. Read, never written.
+    Copilot,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 11] = [
+    pub const ALL: [Format; 14] = [
         Format::PiV1,
         Format::PiV2,
         Format::PiDesign,
@@ -84,10 +95,13 @@ impl Format {
         Format::Prime,
         Format::Chimera,
         Format::Claude,
+        Format::Codex,
+        Format::Gemini,
+        Format::Copilot,
     ];
 
     /// Returns the agent that uses the format: `pi`, `omp`, `openclaw`, `prime`, `chimera`,
-    /// `claude`.
+    /// `claude`, `codex`, `gemini`, `copilot`.
     pub fn agent(self) -> &'static str {
         match self {
             Format::Omp => "omp",
@@ -95,6 +109,9 @@ impl Format {
             Format::Prime => "prime",
             Format::Chimera => "chimera",
             Format::Claude => "claude",
+            Format::Codex => "codex",
+            Format::Gemini => "gemini",
+            Format::Copilot => "copilot",
             _ => "pi",
         }
     }
@@ -113,13 +130,16 @@ impl Format {
             Format::Prime => "prime",
             Format::Chimera => "chimera",
             Format::Claude => "claude",
+            Format::Codex => "codex",
+            Format::Gemini => "gemini",
+            Format::Copilot => "copilot",
         }
     }
 
     /// Returns the newest known version, or `None` if headers contain no version.
     pub fn newest_version(self) -> Option<u8> {
         match self {
-            Format::Claude => None,
+            Format::Claude | Format::Codex | Format::Gemini | Format::Copilot => None,
             Format::Chimera => Some(1),
             _ => Some(3),
         }
@@ -127,12 +147,24 @@ impl Format {
 
     /// Returns whether its program refuses a file without a header.
     pub fn wants_header(self) -> bool {
-        !matches!(self, Format::Chimera | Format::Claude)
+        !matches!(self, Format::Chimera | Format::Claude | Format::Copilot)
+    }
+
+    /// Returns whether entries have ids. The others are named by their lines.
+    pub fn has_ids(self) -> bool {
+        !matches!(self, Format::PiV1 | Format::Codex)
+    }
+
+    /// Returns whether the format belongs to an agent whose sessions are only read: its lines have
+    /// nothing in common with those of the formats that bough writes.
+    pub fn is_guest(self) -> bool {
+        matches!(self, Format::Codex | Format::Gemini | Format::Copilot)
     }
 
     /// Returns whether its program may read an object over several lines as one.
     pub fn may_join_lines(self) -> bool {
-        !matches!(self, Format::Chimera | Format::PiDesign | Format::Harness | Format::HarnessV4)
+        !self.is_guest()
+            && !matches!(self, Format::Chimera | Format::PiDesign | Format::Harness | Format::HarnessV4)
     }
 
     /// Returns whether its program is written in Python, and so accepts `NaN`, `Infinity` and
@@ -162,6 +194,9 @@ impl Format {
             | Format::Prime => pi::dialect(self),
             Format::Chimera => &chimera::Chimera,
             Format::Claude => &claude::Claude,
+            Format::Codex => &codex::Codex,
+            Format::Gemini => &gemini::Gemini,
+            Format::Copilot => &copilot::Copilot,
         }
     }
 }
@@ -225,6 +260,18 @@ pub trait Dialect: Sync {
     fn copies(&self) -> Copies {
         Copies::Last
     }
+
+    /// Returns whether the program writes an entry of a kind again under the same id on purpose.
+    fn repeats_ids(&self, _kind: Kind) -> bool {
+        false
+    }
+
+    /// Links the entries anew, once all lines were read: for formats in which the parent of an entry
+    /// depends on more than its own line. Pointers may be stored, too.
+    fn link(&self, _entries: &mut Entries, _gathered: &mut Gathered) {}
+
+    /// Reads the content of a line.
+    fn content<'l>(&self, line: &'l [u8]) -> Content<'l>;
 
     /// Returns the current name, from the collected facts.
     fn name(&self, gathered: &mut Gathered) -> Option<String> {

@@ -8,9 +8,9 @@
 //! path silently. Unknown types are entries like all others.
 
 use super::session::{Gathered, Head, Header, OtherKind, Pointer, Session};
-use super::{Addition, Dialect, Format, LabelLine, LineVerdict, Link, New, Object, ParentRef};
+use super::{Addition, Content, Dialect, Format, LabelLine, LineVerdict, Link, New, Object, ParentRef};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member, string_of};
-use crate::model::{Clock, Flags, Key, Kind, Span, Time};
+use crate::model::{Clock, Entries, Flags, Key, Kind, Span, Time};
 
 /// Clues that distinguish the members of the family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -105,6 +105,10 @@ impl Marks {
 }
 
 impl Dialect for Pi {
+    fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        Content::of_pi(line)
+    }
+
     fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
         match line.shape {
             Shape::Object => {}
@@ -512,6 +516,14 @@ fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
 struct OpenClaw;
 
 impl Dialect for OpenClaw {
+    fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        Content::of_pi(line)
+    }
+
+    fn link(&self, entries: &mut Entries, gathered: &mut Gathered) {
+        super::openclaw::link(entries, gathered);
+    }
+
     fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
         dialect(Format::Pi).classify(line, gathered)
     }
@@ -531,6 +543,10 @@ impl Dialect for OpenClaw {
 struct V4;
 
 impl Dialect for V4 {
+    fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        Content::of_pi(line)
+    }
+
     fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
         let fields = &line.fields;
         if line.shape != Shape::Object {

@@ -17,14 +17,26 @@ pub enum Program {
     Kit,
     /// Qwen Code: the links of Claude Code, and `parts` in the message.
     Qwen,
-    /// The Copilot CLI: a log of events.
+    /// Codex. Read-only.
+    Codex,
+    /// The Gemini CLI. Read-only.
+    Gemini,
+    /// The Copilot CLI. Read-only.
     Copilot,
 }
 
 impl Program {
     /// All programs.
-    pub const ALL: [Program; 6] =
-        [Program::OpenClaw, Program::Prime, Program::Tau, Program::Kit, Program::Qwen, Program::Copilot];
+    pub const ALL: [Program; 8] = [
+        Program::OpenClaw,
+        Program::Prime,
+        Program::Tau,
+        Program::Kit,
+        Program::Qwen,
+        Program::Codex,
+        Program::Gemini,
+        Program::Copilot,
+    ];
 
     /// Returns the name of the program, as it spells it.
     pub fn name(self) -> &'static str {
@@ -34,6 +46,8 @@ impl Program {
             Program::Tau => "Tau",
             Program::Kit => "Kit",
             Program::Qwen => "Qwen Code",
+            Program::Codex => "Codex",
+            Program::Gemini => "Gemini CLI",
             Program::Copilot => "GitHub Copilot CLI",
         }
     }
@@ -46,6 +60,8 @@ impl Program {
             Program::Tau => "it is a session of Tau, which bough only reads",
             Program::Kit => "it is a session of Kit, which bough only reads",
             Program::Qwen => "it is a session of Qwen Code, which bough only reads",
+            Program::Codex => "it is a session of Codex, which bough only reads",
+            Program::Gemini => "it is a session of Gemini CLI, which bough only reads",
             Program::Copilot => "it is a session of GitHub Copilot CLI, which bough only reads",
         }
     }
@@ -58,6 +74,9 @@ impl Format {
         match self {
             Format::OpenClaw => Some(Program::OpenClaw),
             Format::Prime => Some(Program::Prime),
+            Format::Codex => Some(Program::Codex),
+            Format::Gemini => Some(Program::Gemini),
+            Format::Copilot => Some(Program::Copilot),
             _ => None,
         }
     }

@@ -208,6 +208,8 @@ pub struct Gathered {
     pub(super) marks: super::pi::Marks,
     /// Lines that have a special meaning in OpenClaw only.
     pub(super) openclaw: super::openclaw::Rows,
+    /// Lines that take turns back.
+    pub(super) rewinds: super::rewinds::Rewinds,
     /// Whether the last line that the real program would parse is not an entry with an id.
     pub last_without_id: bool,
     /// Facts about a transcript of Claude Code.
@@ -354,6 +356,12 @@ impl Builder {
             }
         }
         match line.bytes {
+            Some(_) if self.format == Format::Gemini => {
+                self.add_line(line);
+                if let Some(list) = super::gemini::messages_in(line) {
+                    self.each_write(line, list);
+                }
+            }
             Some(bytes)
                 if self.format == Format::HarnessV4
                     && line.shape == Shape::Scalar
@@ -365,12 +373,13 @@ impl Builder {
         }
     }
 
-    /// Places the items of a list on one line, one after the other, as if each were on a line of
-    /// its own.
+    /// Places the items of a list on a line, one after the other, as if each were on a line of its
+    /// own.
     fn each_write(&mut self, line: &Line<'_>, list: &[u8]) {
         let mut reader = self.again.take().unwrap_or_default();
         for item in each_item(list) {
-            reader.restart(line.offset + place_in(list, item).start as u64, line.number - 1);
+            let place = place_in(line.bytes.unwrap_or(list), item);
+            reader.restart(line.offset + place.start as u64, line.number - 1);
             reader.feed(item, |line| self.add_line(line));
             reader.finish(|line| self.add_line(line));
         }
@@ -471,7 +480,7 @@ impl Builder {
     }
 
     fn entry(&mut self, line: &Line<'_>, link: &Link<'_>) {
-        if link.id.is_none() && !matches!(self.format, Format::PiV1 | Format::Claude) {
+        if link.id.is_none() && self.format.has_ids() && self.format != Format::Claude {
             self.fault(line, FaultKind::MissingId);
         }
         let parent = match link.parent {
@@ -560,9 +569,7 @@ impl Builder {
     pub fn finish(mut self) -> Session {
         self.place_held(true);
         let format = super::pi::settle(self.format, &self.gathered);
-        if format == Format::OpenClaw {
-            super::openclaw::link(&mut self.entries, &mut self.gathered);
-        }
+        format.dialect().link(&mut self.entries, &mut self.gathered);
         for (file, facts) in self.files.iter().enumerate() {
             if !facts.ends_in_newline {
                 let kind = FaultKind::NoFinalNewline;
@@ -889,8 +896,7 @@ impl Session {
             note(&self.entries, ix, FaultKind::ParentCycle);
         }
         for ix in self.tree.shadowed() {
-            // A boundary of Claude Code is written again on purpose, to change what it keeps.
-            let on_purpose = self.format == Format::Claude && self.entries.kind(ix) == Kind::Compaction;
+            let on_purpose = self.format.dialect().repeats_ids(self.entries.kind(ix));
             if self.tree.link(ix) != Parent::Missing && !on_purpose {
                 note(&self.entries, ix, FaultKind::RepeatedId);
             }

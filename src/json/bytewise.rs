@@ -2,7 +2,7 @@
 //! memory.
 
 use super::fields::{
-    AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, InBlock, Slot, Stretch, ValueKind,
+    AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_PAYLOAD, IN_RESULT, InBlock, Slot, Stretch, ValueKind,
 };
 use super::reader::Shape;
 
@@ -131,6 +131,7 @@ enum Place {
     Top,
     Message,
     Result,
+    Payload,
     /// The list of content blocks, or of tool calls.
     Blocks {
         call: bool,
@@ -324,6 +325,7 @@ impl Machine {
             (None, _, true) => Place::Top,
             (_, Wanted::Field(Field::Message), true) => Place::Message,
             (_, Wanted::Field(Field::ToolUseResult), true) => Place::Result,
+            (_, Wanted::Field(Field::Payload), true) => Place::Payload,
             (_, Wanted::Field(Field::Content), false) => Place::Blocks { call: false },
             (_, Wanted::Field(Field::ToolCalls), false) => Place::Blocks { call: true },
             (Some(Place::Blocks { call }), ..) if found.blocks() < self.limits.blocks => {
@@ -473,6 +475,7 @@ impl Machine {
             Place::Top => AT_TOP.get(key.as_bytes()),
             Place::Message => IN_MESSAGE.get(key.as_bytes()),
             Place::Result => IN_RESULT.get(key.as_bytes()),
+            Place::Payload => IN_PAYLOAD.get(key.as_bytes()),
             _ => None,
         };
         self.wanted = match field {

@@ -101,11 +101,23 @@ pub enum Field {
     ToolUseResult,
     /// `toolUseResult.agentId`
     ResultAgent,
+    /// `payload` or `data`, only its type; its contents are the fields below.
+    Payload,
+    /// `payload.type`
+    PayloadType,
+    /// `payload.role`
+    PayloadRole,
+    /// `payload.call_id` or `data.toolCallId`
+    PayloadCall,
+    /// `$set`, only its type.
+    Set,
+    /// `$rewindTo`
+    RewindTo,
 }
 
 impl Field {
     /// The number of fields.
-    pub const COUNT: usize = Field::ResultAgent as usize + 1;
+    pub const COUNT: usize = Field::RewindTo as usize + 1;
 }
 
 /// The fields at the top of a line.
@@ -146,6 +158,10 @@ pub(super) static AT_TOP: Keys<Field> = Keys::new(&[
     ("model", Field::Model),
     ("message", Field::Message),
     ("toolUseResult", Field::ToolUseResult),
+    ("payload", Field::Payload),
+    ("data", Field::Payload),
+    ("$set", Field::Set),
+    ("$rewindTo", Field::RewindTo),
 ]);
 
 /// The fields inside `message`.
@@ -162,6 +178,14 @@ pub(super) static IN_MESSAGE: Keys<Field> = Keys::new(&[
 
 /// The fields inside `toolUseResult`.
 pub(super) static IN_RESULT: Keys<Field> = Keys::new(&[("agentId", Field::ResultAgent)]);
+
+/// The fields inside `payload` and `data`.
+pub(super) static IN_PAYLOAD: Keys<Field> = Keys::new(&[
+    ("type", Field::PayloadType),
+    ("role", Field::PayloadRole),
+    ("call_id", Field::PayloadCall),
+    ("toolCallId", Field::PayloadCall),
+]);
 
 /// A string as written between its quotes, with escapes unresolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -596,6 +620,9 @@ impl Found {
                 self.odd_items = [false; 2];
             }
             Field::ToolUseResult => self.present &= !bits(&[Field::ResultAgent]),
+            Field::Payload => {
+                self.present &= !bits(&[Field::PayloadType, Field::PayloadRole, Field::PayloadCall]);
+            }
             Field::Content | Field::ToolCalls => {
                 let call = field == Field::ToolCalls;
                 self.blocks.retain(|block| block.call != call);

@@ -1,6 +1,6 @@
 //! The second stage of the reader: checks whole lines against the grammar of JSON.
 
-use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, Slot, Stretch, ValueKind};
+use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_PAYLOAD, IN_RESULT, Slot, Stretch, ValueKind};
 use super::reader::Shape;
 use super::scan::Mark;
 use super::string;
@@ -76,10 +76,21 @@ impl Walk<'_> {
                         None => self.skip(at),
                     })?
                 }
+                (Field::Payload, b'{') => self.payload(at, found)?,
                 _ => return self.value(at, field, found),
             };
             found.note(field, Slot { sort: ValueKind::Object, stretch: Stretch::default() });
             Some(behind)
+        })
+    }
+
+    // Seldom needed: the loop above must not grow by it.
+    #[inline(never)]
+    fn payload(self, at: usize, found: &mut Found) -> Step<usize> {
+        self.object(at, |at, key| {
+            let Some(field) = IN_PAYLOAD.get_at(self.bytes, key) else { return self.skip(at) };
+            found.forget(field);
+            self.value(at, field, found)
         })
     }
 

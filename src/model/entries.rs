@@ -446,6 +446,16 @@ impl Entries {
         Some(self.apart[at].1).filter(|parent| parent.is_some())
     }
 
+    /// Gives each entry a key of its own, by its place: for formats in which no entry has an id.
+    pub fn name_by_place(&mut self) {
+        self.key.iter_mut().zip(0..).for_each(|(key, ix)| *key = Key::of_place(ix));
+    }
+
+    /// Sets flags of an entry.
+    pub fn mark(&mut self, ix: Ix, flags: Flags) {
+        self.rows[ix.index()].flags.set(flags, true);
+    }
+
     /// Gives entries other parents, `None` for a root. The links must be in file order.
     pub fn relink(&mut self, links: Vec<(Ix, Option<Key>)>) {
         let mut apart = Vec::with_capacity(self.apart.len() + links.len());

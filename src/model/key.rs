@@ -13,6 +13,10 @@ pub struct Key(pub u64);
 /// What is added to the length in the last byte of the key of a short number.
 const NUMBER: u8 = 8;
 
+/// The last byte of the key of an entry without an id: a control character, as no id of eight bytes
+/// has.
+const PLACE: u8 = 16;
+
 impl Key {
     /// The key of an entry that has no id.
     pub const NONE: Key = Key(0);
@@ -37,6 +41,13 @@ impl Key {
         bytes[..n].copy_from_slice(id);
         bytes[7] = NUMBER | n as u8;
         Key(u64::from_le_bytes(bytes))
+    }
+
+    /// Returns the key of an entry that has no id, by its index: that of no id, so that
+    /// [`Key::short_id`] is empty.
+    pub fn of_place(ix: u32) -> Key {
+        let [a, b, c, d] = ix.to_le_bytes();
+        Key(u64::from_le_bytes([a, b, c, d, 0, 0, 0, PLACE]))
     }
 
     fn of_other(id: &[u8]) -> Key {
@@ -67,7 +78,7 @@ impl Key {
         let mut bytes = self.0.to_le_bytes().to_vec();
         // The last byte contains the length if that is below eight; no id has a control character
         // there.
-        if bytes[7] == 1 && bytes[..7] == [0; 7] {
+        if bytes[7] == PLACE || bytes[7] == 1 && bytes[..7] == [0; 7] {
             bytes.clear();
         } else if bytes[7] < 2 * NUMBER {
             bytes.truncate(usize::from(bytes[7] % NUMBER));
@@ -78,7 +89,7 @@ impl Key {
     /// Returns the id itself, if it is eight bytes long. The caveat of [`Key::short_id`] applies.
     pub fn eight(self) -> Option<[u8; 8]> {
         let bytes = self.0.to_le_bytes();
-        (bytes[7] >= 2 * NUMBER).then_some(bytes)
+        (bytes[7] > PLACE).then_some(bytes)
     }
 
     /// Returns whether this is the key of an id, i.e. not [`Key::NONE`].

@@ -473,7 +473,7 @@ pub fn is_prompt(session: &Session, ix: Ix) -> bool {
     if session.format == Format::Claude {
         return claude::is_prompt(session.entries.kind(ix), flags);
     }
-    session.entries.kind(ix) == Kind::User
+    session.entries.kind(ix) == Kind::User && !flags.is_put_in()
 }
 
 /// Returns the newest entry whose text contains or matches the given text.

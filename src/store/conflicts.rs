@@ -17,7 +17,7 @@ pub struct Conflict {
 pub fn find(folder: Option<&Path>, roots: &[PathBuf]) -> Result<Vec<Conflict>, Error> {
     let folders: Vec<PathBuf> = match folder {
         Some(folder) => vec![folder.to_owned()],
-        None => locate::stores(roots).into_iter().map(|store| store.root).collect(),
+        None => locate::writable_stores(roots).into_iter().map(|store| store.root).collect(),
     };
     let mut found = Vec::new();
     for folder in folders {

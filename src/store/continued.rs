@@ -48,7 +48,7 @@ pub fn continued(found: &Found, options: Options) -> Continued {
         Format::Omp => Continued::PassedOver("it has no messages"),
         // Chimera's sessions need no header.
         Format::Chimera if found.agent.is_empty() => Continued::Opened,
-        _ if has_header(&head) => Continued::Opened,
+        format if format.is_guest() || has_header(&head) => Continued::Opened,
         _ => Continued::PassedOver("it has no header"),
     }
 }

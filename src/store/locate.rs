@@ -14,10 +14,29 @@ use std::time::SystemTime;
 /// A folder in which an agent keeps its sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Store {
-    /// The agent: `pi`, `omp`, `claude`; empty for a folder that the user added.
+    /// The agent: `pi`, `omp`, `claude`, `codex`, `gemini`, `copilot`; empty for a folder that the
+    /// user added.
     pub agent: &'static str,
     /// The folder.
     pub root: PathBuf,
+}
+
+impl Store {
+    /// Returns whether its sessions are only read.
+    pub fn is_guest(&self) -> bool {
+        matches!(self.agent, "codex" | "gemini" | "copilot")
+    }
+
+    /// Returns how many folders lie between the store and a session at most.
+    fn depth(&self) -> usize {
+        match self.agent {
+            // Year, month, day.
+            "codex" => 3,
+            // The project, and its folder `chats`.
+            "gemini" => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// A session file in a store.
@@ -74,6 +93,11 @@ pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
         want("pi", folder);
     }
     want("claude", variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")).join("projects"));
+    let codex = variable("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
+    want("codex", codex.join("sessions"));
+    want("codex", codex.join("archived_sessions"));
+    want("gemini", home.join(".gemini/tmp"));
+    want("copilot", variable("COPILOT_HOME").unwrap_or_else(|| home.join(".copilot")).join("session-state"));
     for root in roots {
         want("", root.clone());
     }
@@ -86,6 +110,13 @@ pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
         _ => false,
     });
     wanted
+}
+
+/// Returns the stores like [`stores`], without those of agents whose sessions are only read.
+pub fn writable_stores(roots: &[PathBuf]) -> Vec<Store> {
+    let mut stores = stores(roots);
+    stores.retain(|store| !store.is_guest());
+    stores
 }
 
 /// Returns the folder in which pi keeps all sessions, if one is configured: by its environment
@@ -124,7 +155,7 @@ fn pi_session_folder(folder: &Path) -> Option<PathBuf> {
 /// because they are part of the session that started them.
 pub fn sessions(store: &Store) -> Vec<Found> {
     let mut out = Vec::new();
-    collect(store.agent, &store.root, 1, &mut out);
+    collect(store.agent, &store.root, store.depth(), &mut out);
     out.sort_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
     out
 }
@@ -135,18 +166,18 @@ pub fn each_folder(stores: &[Store], each: &mut dyn FnMut(Vec<Found>) -> Control
     let mut folders = Vec::new();
     for store in stores {
         let modified = |path: &Path| fs::metadata(path).and_then(|facts| facts.modified()).ok();
-        folders.push((modified(&store.root), store.agent, store.root.clone()));
+        folders.push((modified(&store.root), store.agent, store.root.clone(), 0));
         for entry in fs::read_dir(&store.root).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| !kind.is_file()) {
                 let path = entry.path();
-                folders.push((modified(&path), store.agent, path));
+                folders.push((modified(&path), store.agent, path, store.depth() - 1));
             }
         }
     }
     folders.sort_by_key(|(modified, ..)| std::cmp::Reverse(*modified));
-    for (_, agent, folder) in folders {
+    for (_, agent, folder, deeper) in folders {
         let mut found = Vec::new();
-        collect(agent, &folder, 0, &mut found);
+        collect(agent, &folder, deeper, &mut found);
         found.retain(|found| found.path != folder);
         if each(found).is_break() {
             return;
@@ -254,7 +285,9 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
             // A link is followed. In all other cases the folder itself knows the type, without
             // asking for each file.
             let is_link = kind.is_symlink();
-            if !is_agents(&path) && is_file(&path, kind) {
+            // Copilot keeps files of other kinds beside the events.
+            let is_other = agent == "copilot" && name != "events.jsonl";
+            if !is_agents(&path) && !is_other && is_file(&path, kind) {
                 out.push(Found { agent, path, is_link, is_unlocked: !has_locks && !is_link });
             }
         } else if deeper > 0 && !kind.is_file() {
@@ -338,6 +371,10 @@ pub fn of_folder(
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let mut all = Vec::new();
     for store in stores {
+        if store.is_guest() {
+            all.extend(sessions(store).into_iter().map(|found| (found, Counts::IfNamed)));
+            continue;
+        }
         let Ok(entries) = fs::read_dir(&store.root) else { continue };
         let mut names = folder_names(store.agent, &real);
         if store.agent == "claude" && worktrees == Worktrees::Listed {
@@ -470,13 +507,35 @@ pub(super) fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
     }
 }
 
+/// Returns the working directory of a session of Gemini, which keeps it in a file beside the folder
+/// of the project's chats.
+pub fn folder_of_chats(session: &Path) -> Option<PathBuf> {
+    let chats = session.parent().filter(|folder| folder.ends_with("chats"))?;
+    let text = super::read_file(&chats.with_file_name(".project_root")).ok()?;
+    let folder = String::from_utf8(text).ok()?;
+    Some(PathBuf::from(folder.trim())).filter(|folder| folder.is_absolute())
+}
+
 /// Returns whether the header of a file names this working directory, or `None` if it names none.
 fn belongs(path: &Path, folder: &Path) -> Option<bool> {
+    if let Some(project) = folder_of_chats(path) {
+        return Some(project.canonicalize().unwrap_or(project) == folder);
+    }
     let head = first_bytes(path, 16 * 1024);
     let line =
         head.split(|byte| *byte == b'\n').find(|line| memchr::memmem::find(line, b"\"cwd\"").is_some())?;
-    let cwd = json::string(json::value(line, &["cwd"])?)?;
-    Some(Path::new(&*cwd) == folder)
+    // The objects of Codex and Copilot may be longer than what was read.
+    let inside = |key: &[u8]| {
+        let at = memchr::memmem::find(line, key)? + key.len();
+        Some(json::Members::new(&line[at..]))
+    };
+    let cwd = match json::value(line, &["cwd"]) {
+        Some(cwd) => json::string(cwd)?.into_owned(),
+        None => [&b"\"payload\":"[..], b"\"context\":"]
+            .into_iter()
+            .find_map(|key| inside(key)?.string("cwd").map(|cwd| cwd.into_owned()))?,
+    };
+    Some(Path::new(&cwd) == folder)
 }
 
 /// Returns the first bytes of a file, at most `most`; empty if it can't be read.
@@ -499,9 +558,29 @@ pub fn previous_files(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the id of a session according to its file name: the part after the last `_` of pi's
-/// names, or else the stem.
+/// names, the end of those of Codex and Gemini, the folder of Copilot's, or else the stem.
 pub fn id_in_name(path: &Path) -> String {
+    /// The length of an id of Codex.
+    const UUID: usize = 36;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    if let Some(rest) = stem.strip_prefix("rollout-")
+        && let Some(id) = rest.len().checked_sub(UUID).and_then(|at| rest.get(at..))
+        && looks_like_an_id(id)
+    {
+        return id.to_owned();
+    }
+    if let Some(rest) = stem.strip_prefix("session-")
+        && let Some((_, id)) = rest.rsplit_once('-')
+        && id.len() == 8
+    {
+        return id.to_owned();
+    }
+    if stem == "events"
+        && let Some(folder) = path.parent().and_then(Path::file_name)
+        && looks_like_an_id(&folder.to_string_lossy())
+    {
+        return folder.to_string_lossy().into_owned();
+    }
     stem.rsplit_once('_').map_or(&*stem, |(_, id)| id).to_owned()
 }
 
@@ -667,6 +746,10 @@ fn id_in_header(path: &Path) -> Option<String> {
     if !matches!(detect(&head, Some(path)), Detected::Format(format) if format != Format::Claude) {
         return None;
     }
+    if let Detected::Format(Format::Gemini) = detect(&head, Some(path)) {
+        let first = head.split(|byte| *byte == b'\n').next()?;
+        return json::string_of(first, "sessionId");
+    }
     let line = head
         .split(|byte| *byte == b'\n')
         .find(|line| memchr::memmem::find(line, b"\"session\"").is_some())?;
@@ -688,5 +771,11 @@ mod tests {
     fn the_id_stands_behind_the_time_in_a_name() {
         assert_eq!(id_in_name(Path::new("/s/2026-03-02T00-00-00-000Z_abc-1.jsonl")), "abc-1");
         assert_eq!(id_in_name(Path::new("/s/0b1d0000-0000.jsonl")), "0b1d0000-0000");
+        let id = "01a222bd-ebaf-7992-8891-691864ee8130";
+        assert_eq!(id_in_name(Path::new(&format!("/s/rollout-2026-11-28T10-00-00-{id}.jsonl"))), id);
+        assert_eq!(id_in_name(Path::new(&format!("/s/{id}/events.jsonl"))), id);
+        assert_eq!(id_in_name(Path::new("/s/session-2026-11-28T10-00-01a222bd.jsonl")), "01a222bd");
+        assert_eq!(id_in_name(Path::new("/s/rollout-x.jsonl")), "rollout-x");
+        assert_eq!(id_in_name(Path::new("/s/events.jsonl")), "events");
     }
 }

@@ -76,7 +76,9 @@ fn sessions() -> Vec<(Detected, Vec<String>)> {
         of("derived/tau.jsonl", Detected::Foreign(Program::Tau)),
         of("derived/kit.jsonl", Detected::Foreign(Program::Kit)),
         of("derived/qwen.jsonl", Detected::Foreign(Program::Qwen)),
-        of("derived/copilot.jsonl", Detected::Foreign(Program::Copilot)),
+        of("derived/copilot.jsonl", Detected::Format(Format::Copilot)),
+        of("guests/codex-01.jsonl", Detected::Format(Format::Codex)),
+        of("guests/gemini-01.jsonl", Detected::Format(Format::Gemini)),
     ]
 }
 
@@ -87,8 +89,8 @@ proptest! {
     /// lines.
     #[test]
     fn one_foreign_line_does_not_change_the_format(
-        own in 0usize..7,
-        other in 0usize..7,
+        own in 0usize..9,
+        other in 0usize..9,
         line in any::<Index>(),
         at in any::<Index>(),
         order in any::<u64>(),
@@ -108,8 +110,8 @@ proptest! {
     /// In a file of two programs, the one with clearly more lines wins, whatever the order.
     #[test]
     fn the_majority_decides(
-        own in 0usize..7,
-        other in 0usize..7,
+        own in 0usize..9,
+        other in 0usize..9,
         order in any::<u64>(),
         few in select(vec![1usize, 2]),
     ) {

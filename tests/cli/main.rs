@@ -27,6 +27,7 @@ mod fsck_claude;
 mod fsck_damage;
 mod generated;
 mod growth;
+mod guests;
 mod joins;
 mod layers;
 mod linearize;

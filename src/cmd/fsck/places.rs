@@ -24,7 +24,7 @@ struct Finding {
 
 /// Checks the sessions of all stores, or of the stores that were named.
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let known = locate::stores(&global.roots);
+    let known = locate::writable_stores(&global.roots);
     let stores = match args.files.is_empty() {
         true => known,
         false => args.files.iter().map(|word| store_at(Path::new(word), &known)).collect(),

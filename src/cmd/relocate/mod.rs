@@ -148,7 +148,7 @@ fn wanted(args: &Args, global: &Global) -> anyhow::Result<Wanted> {
     }
     let stores = match &args.from {
         Some(root) => vec![store_at(root)?],
-        None => locate::stores(&global.roots),
+        None => locate::writable_stores(&global.roots),
     };
     let into = args.into.as_deref().map(store_at_new).transpose()?;
     Ok(Wanted {
@@ -206,7 +206,7 @@ fn store_at(root: &Path) -> anyhow::Result<Store> {
 fn store_at_new(root: &Path) -> anyhow::Result<Store> {
     let root = folder_path(root)?;
     let known =
-        locate::stores(&[]).into_iter().find(|store| store.root.canonicalize().is_ok_and(|it| it == root));
+        locate::writable_stores(&[]).into_iter().find(|store| store.root.canonicalize().is_ok_and(|it| it == root));
     let agent = match known {
         Some(store) => store.agent,
         None if root.ends_with("projects") => "claude",

@@ -46,8 +46,9 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["folders", "cwd", "all", "tree", "paths", "quick"])]
     archived: bool,
 
-    /// Only sessions of this agent: `pi`, `omp`, `claude` or `chimera`
-    #[arg(long, value_name = "AGENT", value_parser = ["pi", "omp", "claude", "chimera"])]
+    /// Only sessions of this agent: `pi`, `omp`, `claude`, `chimera`, `codex`, `gemini` or `copilot`
+    #[arg(long, value_name = "AGENT",
+        value_parser = ["pi", "omp", "claude", "chimera", "codex", "gemini", "copilot"])]
     agent: Option<String>,
 
     /// List the sessions of another working directory
@@ -219,7 +220,7 @@ fn found(args: &Args, global: &Global, config: &Config) -> anyhow::Result<Vec<Fo
 /// Returns the remains of sessions whose own file is gone, where sessions are searched.
 fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
     if args.scope.all {
-        let stores = locate::stores(&config.session.roots);
+        let stores = locate::writable_stores(&config.session.roots);
         return Ok(stores.iter().flat_map(|store| remains::remains(&store.root)).collect());
     }
     if !args.folders.is_empty() {

@@ -49,7 +49,7 @@ pub use metadata::{Boundary, Facts, Quiet, is_prompt};
 pub use preserved::KeptLists;
 
 use super::session::{Gathered, Head, OtherKind, Pointer, Session};
-use super::{Dialect, LabelLine, LineVerdict, Link, ParentRef};
+use super::{Content, Dialect, LabelLine, LineVerdict, Link, ParentRef};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, text};
 use crate::model::{Flags, Key, Kind, Time};
 
@@ -60,6 +60,15 @@ pub(super) struct Claude;
 pub const MARKER: &str = "Switched by bough";
 
 impl Dialect for Claude {
+    fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        Content::of_claude(line)
+    }
+
+    fn repeats_ids(&self, kind: Kind) -> bool {
+        // A boundary is written again to change what it keeps.
+        kind == Kind::Compaction
+    }
+
     fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
         let fields = &line.fields;
         let (Shape::Object | Shape::Trailing { .. }, Some(ty)) = (line.shape, fields.str(Field::Type)) else {

@@ -67,6 +67,7 @@ impl Builder {
         gathered.entries += next.gathered.entries;
         gathered.marks.append(next.gathered.marks);
         gathered.openclaw.append(next.gathered.openclaw, entries);
+        gathered.rewinds.append(next.gathered.rewinds, entries, lines);
         gathered.labels.append(&next.gathered.labels, entries, lines);
         gathered.pointers.extend(next.gathered.pointers.into_iter().map(|pointer| Pointer {
             line: pointer.line + lines,
@@ -93,7 +94,7 @@ impl Builder {
         if let (Some(side), Some(next)) = (&mut self.side, next.side) {
             side.append(next, entries, lines, file);
         }
-        self.entries.append(next.entries, lines, self.format == Format::PiV1);
+        self.entries.append(next.entries, lines, !self.format.has_ids() || self.format == Format::Gemini);
         true
     }
 }

@@ -28,6 +28,10 @@ impl Finder<'_> {
         let mut found = Vec::new();
         for group in groups.chunk_by(|one, other| one.0 == other.0) {
             let first = group[0].1;
+            // Gemini stores a message again whenever it changes.
+            if session.format == Format::Gemini {
+                continue;
+            }
             let original = Original::new(self.line(first)?, session.format);
             for (key, ix) in &group[1..] {
                 let copy = self.line(*ix)?;

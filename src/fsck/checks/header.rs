@@ -30,8 +30,14 @@ impl Finder<'_> {
             self.file(Check::NoConversation, || "the session has no messages".into());
         }
         self.version();
-        if !matches!(session.format, Format::Chimera | Format::Claude | Format::HarnessV4) {
-            self.header_of_pi()?;
+        match session.format {
+            Format::Chimera | Format::Claude | Format::HarnessV4 => {}
+            format if format.is_guest() => {
+                if session.header.is_none() {
+                    self.file(Check::MissingHeader, || "the file has no header".into());
+                }
+            }
+            _ => self.header_of_pi()?,
         }
         Ok(())
     }

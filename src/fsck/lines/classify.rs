@@ -21,6 +21,7 @@ impl Probe {
     pub(crate) fn new(format: Format) -> Probe {
         let linked_by = match format {
             Format::Claude | Format::Chimera | Format::PiV1 | Format::HarnessV4 => None,
+            Format::Codex | Format::Gemini | Format::Copilot => None,
             Format::PiDesign => Some(Field::Uuid),
             Format::PiV2 | Format::Pi | Format::Harness | Format::Omp | Format::OpenClaw | Format::Prime => {
                 Some(Field::Id)
@@ -29,7 +30,7 @@ impl Probe {
         // There is usually nothing to read.
         let mut reader = Reader::with_blocks(16 << 10);
         reader.python(format.is_python());
-        Probe { reader, without_ids: format == Format::PiV1, linked_by, python: format.is_python() }
+        Probe { reader, without_ids: !format.has_ids(), linked_by, python: format.is_python() }
     }
 
     /// Reads one line.

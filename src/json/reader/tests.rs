@@ -22,6 +22,12 @@ const FIELDS: &[(&str, Field)] = &[
     ("message.tool_calls", Field::ToolCalls),
     ("toolUseResult", Field::ToolUseResult),
     ("toolUseResult.agentId", Field::ResultAgent),
+    ("payload", Field::Payload),
+    ("payload.type", Field::PayloadType),
+    ("payload.role", Field::PayloadRole),
+    ("payload.call_id", Field::PayloadCall),
+    ("$set", Field::Set),
+    ("$rewindTo", Field::RewindTo),
 ];
 
 /// Formats everything that is known about a line.
@@ -248,7 +254,7 @@ fn depth_has_a_bound_and_no_recursion() {
 #[test]
 fn a_long_line_is_not_held() {
     let mut reader = Reader::new();
-    let start = br#"{"type":"a","message":{"content":[{"type":"text","text":"x"}],"role":"user"},"data":""#;
+    let start = br#"{"type":"a","message":{"content":[{"type":"text","text":"x"}],"role":"user"},"text":""#;
     reader.space()[..start.len()].copy_from_slice(start);
     reader.advance(start.len(), |_| unreachable!("the line is not ended"));
     for _ in 0..8_000 {

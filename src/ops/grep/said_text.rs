@@ -1,6 +1,6 @@
 //! The strings of an entry that have content.
 
-use crate::format::Format;
+use crate::format::{Block, Content, Format};
 use crate::json::{each_item, each_member, member, string, text};
 
 /// The part of an entry that a text belongs to.
@@ -40,6 +40,9 @@ impl Part {
 /// Each is a single string of the line, or several joined by line feeds: if it contains a text
 /// without escapes, the bytes of the line contain that text, too.
 pub fn each_said(format: Format, line: &[u8], each: &mut dyn FnMut(Part, &str)) {
+    if format.is_guest() {
+        return guest(&Content::read(format, line), each);
+    }
     let ty = text(line, "type");
     match (format, &*ty) {
         (_, "message") | (Format::Claude, "user" | "assistant") => message(member(line, "message"), each),
@@ -63,6 +66,22 @@ pub fn each_said(format: Format, line: &[u8], each: &mut dyn FnMut(Part, &str)) 
         (Format::Chimera, "state_change") => emit(Part::Note, member(line, "value"), each),
         (_, "custom") => leaves(Part::Note, member(line, "data"), each),
         _ => {}
+    }
+}
+
+/// Passes the content of an entry of a format that is only read.
+fn guest(read: &Content<'_>, each: &mut dyn FnMut(Part, &str)) {
+    for block in &read.blocks {
+        match block {
+            Block::Text(text) => each(Part::Text, text),
+            Block::Thinking { text, .. } => each(Part::Thinking, text),
+            Block::Call { arguments, .. } => leaves(Part::Call, Some(&**arguments), each),
+            Block::Result { text, .. } => each(Part::Result, text),
+            Block::Image { .. } | Block::Other(_) => {}
+        }
+    }
+    if read.blocks.is_empty() {
+        each(Part::Note, &read.text);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The usage and the tool calls of the entries of one session, as far as they are counted.
 
 use super::Prices;
-use crate::format::{Format, Session, Usage};
+use crate::format::{Block, Content, Format, Session, Usage};
 use crate::json::{Members, each_item, each_object, member};
 use crate::model::{BuildKeyHasher, Flags, Ix, Key, KeyHasher, Kind, Source, Span};
 use memchr::memmem::Finder;
@@ -87,6 +87,8 @@ impl Facts {
             facts: Facts { twins: vec![0; session.entries.len()], ..Facts::default() },
             names: HashMap::new(),
             calls: HashMap::default(),
+            model: None,
+            has_records: session.entries.types().iter().any(|ty| ty == "token_usage_record"),
             groups: HashMap::default(),
             advice: HashMap::new(),
             ahead: Vec::new(),
@@ -117,6 +119,10 @@ struct Reading<'s> {
     names: HashMap<String, u32>,
     /// The tool of each call, by the call's id.
     calls: HashMap<Key, u32, BuildKeyHasher>,
+    /// The last model that was named; only for formats that are only read.
+    model: Option<u32>,
+    /// Whether Codex stored the usage of each request on a line of its own.
+    has_records: bool,
     /// The reply that each group of entries forms, as an index into the usage list.
     groups: HashMap<Key, usize, BuildKeyHasher>,
     /// The usage of advice, by its hash, as an index into the usage list.
@@ -162,6 +168,10 @@ impl Reading<'_> {
             reading.facts.twins[entry.index()] = twin(session, entry, line, said);
         };
         match (session.format, session.entries.ty(entry)) {
+            (format, _) if format.is_guest() => {
+                set_twin(self, None);
+                self.content(entry, &Content::read(format, line));
+            }
             (Format::Claude, ty) => {
                 set_twin(self, None);
                 if matches!(ty, "user" | "assistant" | "message") && self.may_count(entry) {
@@ -191,6 +201,34 @@ impl Reading<'_> {
                     self.spent(entry, model, false, line.get("usage"));
                 }
             }
+        }
+    }
+
+    /// Records what is counted of an entry of a format that is only read. These formats store usage
+    /// once for each request.
+    fn content(&mut self, entry: Ix, content: &Content<'_>) {
+        if let Some(model) = content.model.as_deref().filter(|model| !model.is_empty()) {
+            self.model = Some(self.name(model));
+        }
+        for (id, name, arguments) in content.calls() {
+            let tool = self.name(name);
+            self.calls.insert(Key::hash(id.as_bytes()), tool);
+            self.facts.calls.push(Call { entry, tool });
+            if let Some((path, changes)) = touched_file(name, arguments) {
+                let file = self.name(&path);
+                self.facts.files.push(FileCall { entry, tool, file, changes });
+            }
+        }
+        for block in &content.blocks {
+            if let Block::Result { call, is_error, .. } = block {
+                let tool = self.calls.get(&Key::hash(call.as_bytes())).copied();
+                self.facts.results.push(Answer { entry, tool, failed: *is_error });
+            }
+        }
+        // Newer versions of Codex store the usage of a request twice.
+        let is_again = self.has_records && self.session.entries.ty(entry) == "token_count";
+        if content.usage.is_some() && !is_again {
+            self.spent(entry, self.model, true, content.usage);
         }
     }
 

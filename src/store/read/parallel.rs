@@ -239,9 +239,28 @@ mod tests {
 {"type":"message","timestamp":"2026-03-02T00:00:05.000Z","message":{"role":"user","content":"two"}}
 "#;
 
+    const CODEX: &str = r#"{"timestamp":"2026-03-02T00:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/p"}}
+{"timestamp":"2026-03-02T00:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}}
+{"timestamp":"2026-03-02T00:00:01.000Z","type":"response_item","payload":{"type":"function_call","name":"x","call_id":"t1","arguments":"{}"}}
+{"timestamp":"2026-03-02T00:00:02.000Z","type":"token_usage_record","payload":{"usage":{"input_tokens":1}}}
+{"timestamp":"2026-03-02T00:00:02.000Z","type":"event_msg","payload":{"type":"token_count","info":{}}}
+{"timestamp":"2026-03-02T00:00:03.000Z","type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":1}}
+{"timestamp":"2026-03-02T00:00:04.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}}
+"#;
+
+    const GEMINI: &str = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-03-02T00:00:00.000Z"}
+{"id":"m1","timestamp":"2026-03-02T00:00:00.000Z","type":"user","content":"one"}
+{"id":"m2","timestamp":"2026-03-02T00:00:00.000Z","type":"gemini","content":"two"}
+{"id":"m2","timestamp":"2026-03-02T00:00:00.000Z","type":"gemini","content":"two","toolCalls":[{"id":"c","name":"x"}]}
+{"$rewindTo":"m2"}
+{"id":"m3","timestamp":"2026-03-02T00:00:00.000Z","type":"user","content":"three"}
+{"$set":{"messages":[{"id":"m3","type":"user","content":"four"},{"id":"m4","type":"gemini","content":"five"}]}}
+{"id":"m5","timestamp":"2026-03-02T00:00:00.000Z","type":"user","content":"six"}
+"#;
+
     #[test]
     fn a_file_in_segments_is_the_file() {
-        for text in [PI, PI_V1, OPENCLAW, CLAUDE] {
+        for text in [PI, PI_V1, OPENCLAW, CLAUDE, CODEX, GEMINI] {
             let mut joined = 0;
             for segment in 1..text.len() as u64 {
                 joined += usize::from(check(text.as_bytes(), segment));

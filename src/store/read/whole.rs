@@ -3,7 +3,7 @@
 use super::parallel;
 use crate::format::{Builder, Detected, Format, Program, Session, detect, detect_in_blocks, has_line};
 use crate::json::{Line, Reader};
-use crate::store::Error;
+use crate::store::{Error, locate};
 use crate::store::files::{Content, Files};
 use crate::store::write::Stamp;
 use std::cell::Cell;
@@ -77,7 +77,18 @@ fn load(path: &Path, options: Options) -> Result<(Result<Session, Error>, Files,
             (session, len)
         }
     };
-    Ok((session, files, len))
+    Ok((session.map(|session| with_folder(session, path)), files, len))
+}
+
+/// Adds the working directory to a session of Gemini, which keeps it in another file.
+fn with_folder(mut session: Session, path: &Path) -> Session {
+    if session.format == Format::Gemini
+        && let Some(header) = &mut session.header
+        && header.cwd.is_none()
+    {
+        header.cwd = locate::folder_of_chats(path).map(|folder| folder.to_string_lossy().into_owned());
+    }
+    session
 }
 
 /// Opens a file as bytes, whatever it contains; also returns its length. `-` is standard input.

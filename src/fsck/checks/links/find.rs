@@ -179,7 +179,9 @@ impl Finder<'_> {
     /// Checks HEAD of pi and oh-my-pi: leaf entries, and the type of the last line.
     fn leaves_and_tail(&mut self) -> io::Result<()> {
         let session = self.session;
-        if matches!(session.format, Format::Chimera | Format::Claude | Format::HarnessV4 | Format::PiV1) {
+        if matches!(session.format, Format::Chimera | Format::Claude | Format::HarnessV4 | Format::PiV1)
+            || session.format.is_guest()
+        {
             return Ok(());
         }
         for pointer in &session.pointers {

@@ -108,7 +108,8 @@ impl Finder<'_> {
         let session = self.session;
         let Some(side) = &session.side else { return Ok(()) };
         let all = || side.tools.iter().filter(|tool| session.tree.is_in_tree(tool.entry)).copied();
-        let in_place = !matches!(session.format, Format::Claude | Format::Chimera | Format::HarnessV4);
+        let in_place = !matches!(session.format, Format::Claude | Format::Chimera | Format::HarnessV4)
+            && !session.format.is_guest();
         let paired = Paired::pair(all(), side.tools.len());
         let are_placed = !in_place || self.are_placed(&paired);
         let mut tools = if are_placed { paired.doubtful() } else { all().collect() };

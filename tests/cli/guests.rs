@@ -1,0 +1,165 @@
+//! Sessions of Codex, Gemini CLI and Copilot CLI: what bough says that they would send is what they
+//! were observed to send when they continued the sessions.
+//!
+//! `tests/oracles/guests.py` played the sessions with the real programs, or made them, and asked the
+//! programs.
+
+use crate::support::files;
+use bough::context::{Context, Origin, Patch};
+use bough::format::{Block, Format, Session};
+use bough::model::Table;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    files::project().join("tests/cli/sessions/guests")
+}
+
+#[test]
+fn what_other_agents_would_send_is_what_they_sent() {
+    for program in ["codex", "gemini", "copilot"] {
+        let (count, wrong) = compare(&folder(), program);
+        assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(count >= 20, "{program}");
+    }
+}
+
+/// Compares with the answers in another folder, as the script writes them: `PROGRAM.sent` beside the
+/// sessions.
+#[test]
+#[ignore = "wants a folder of sessions and answers in BOUGH_GUESTS"]
+fn other_agents_agree_on_more_sessions() {
+    let folder = PathBuf::from(std::env::var_os("BOUGH_GUESTS").expect("BOUGH_GUESTS names a folder"));
+    let mut all = Vec::new();
+    for program in ["codex", "gemini", "copilot"] {
+        if folder.join(format!("{program}.sent")).exists() {
+            let (count, wrong) = compare(&folder, program);
+            println!("{program}: {} of {count} sessions differ", wrong.len());
+            all.extend(wrong);
+        }
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// Compares the sessions of a program. Returns how many there are, and the first difference of each
+/// that differs.
+fn compare(folder: &Path, program: &str) -> (usize, Vec<String>) {
+    let mut wrong = Vec::new();
+    let answers = fs::read_to_string(folder.join(format!("{program}.sent"))).unwrap();
+    for answer in answers.lines() {
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        let name = answer["file"].as_str().unwrap();
+        let mut ours = sent(&fs::read(folder.join(name)).unwrap());
+        // A program that refuses to continue sends nothing.
+        if ours == json!([]) && answer["sent"].is_null() {
+            ours = Value::Null;
+        }
+        if answer["sent"] != ours {
+            let count = answer["sent"].as_array().map_or(0, Vec::len);
+            let at = (0..count).find(|at| answer["sent"][*at] != ours[*at]).unwrap_or(count);
+            let said = &answer["said"];
+            let theirs = &answer["sent"][at];
+            wrong.push(format!("{name}, message {at}\n  theirs {theirs} {said}\n  ours   {}", ours[at]));
+        }
+    }
+    (answers.lines().count(), wrong)
+}
+
+/// Returns what bough says would be sent, in the form of the recorded answers.
+fn sent(bytes: &[u8]) -> Value {
+    let session = Session::read(bytes).unwrap();
+    let source = Table(vec![bytes.to_vec()]);
+    let context = Context::build(&session, &source, Context::position(&session)).unwrap();
+    let mut line = Vec::new();
+    let mut out = Vec::new();
+    for message in context.sent() {
+        let said = message.read(&session, &source, &mut line).unwrap();
+        let role = &*message.role;
+        if message.origin == Origin::MadeUp {
+            out.push(json!([role, "[made up]"]));
+        }
+        match session.format {
+            Format::Codex => out.push(codex(role, &said.blocks)),
+            Format::Gemini => out.extend(said.blocks.iter().map(|block| json!([role, gemini(block)]))),
+            _ => out.push(json!([role, copilot(&said.blocks)])),
+        }
+        for patch in &message.patches {
+            if let Patch::ResultMadeUp { call, text, .. } = patch {
+                out.push(made_up(session.format, role, call, text));
+            }
+        }
+    }
+    // What the program says about itself is new each time.
+    const NEW: [&str; 4] =
+        ["<skills_instructions", "<permissions instructions", "<environment_context", "<session_context"];
+    let is_new = |row: &Value| {
+        matches!(row[0].as_str(), Some("developer" | "system"))
+            || NEW.iter().any(|mark| row[1].as_str().unwrap_or_default().starts_with(mark))
+    };
+    out.retain(|row| !is_new(row));
+    json!(out)
+}
+
+fn made_up(format: Format, role: &str, call: &str, text: &str) -> Value {
+    match format {
+        Format::Codex => json!([format!("{role}_output"), format!("{call}: {text}")]),
+        _ => json!(["tool", format!("result {call}: {text}")]),
+    }
+}
+
+fn texts(blocks: &[Block<'_>]) -> String {
+    let text = |block: &Block<'_>| match block {
+        Block::Text(text) => Some(text.to_string()),
+        Block::Image { .. } => Some("[image]".into()),
+        _ => None,
+    };
+    blocks.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+fn codex(role: &str, blocks: &[Block<'_>]) -> Value {
+    let text = match blocks.first() {
+        Some(Block::Thinking { .. }) => String::new(),
+        Some(Block::Call { id, arguments, .. }) => {
+            let arguments = String::from_utf8_lossy(arguments);
+            // What a custom tool gets is a text.
+            let input: Option<String> = serde_json::from_str::<Value>(&arguments)
+                .ok()
+                .and_then(|value| Some(value.get("input").filter(|_| role == "custom_tool_call")?.as_str()?.into()));
+            format!("{id}: {}", input.unwrap_or(arguments.into_owned()))
+        }
+        Some(Block::Result { call, text, .. }) => format!("{call}: {text}"),
+        _ => texts(blocks),
+    };
+    json!([role, text])
+}
+
+/// Returns an id as Gemini sends it: without the name of the tool.
+fn bare(id: &str) -> &str {
+    id.strip_prefix("run_shell_command__").unwrap_or(id)
+}
+
+fn gemini(block: &Block<'_>) -> String {
+    match block {
+        Block::Call { id, arguments, .. } => {
+            let arguments: Value = serde_json::from_slice(arguments).unwrap();
+            format!("call {}: {arguments}", bare(id))
+        }
+        Block::Result { call, text, .. } => format!("result {}: {text}", bare(call)),
+        block => texts(std::slice::from_ref(block)),
+    }
+}
+
+fn copilot(blocks: &[Block<'_>]) -> String {
+    if let Some(Block::Result { call, text, .. }) = blocks.first() {
+        return format!("result {call}: {text}");
+    }
+    let mut out = texts(blocks);
+    for block in blocks {
+        if let Block::Call { id, arguments, .. } = block {
+            let arguments: Value = serde_json::from_slice(arguments).unwrap();
+            out += &format!(" call {id}: {arguments}");
+        }
+    }
+    out
+}
