@@ -354,7 +354,7 @@ fn block_text(block: &Block<'_>) -> String {
         Block::Result { is_error, text, .. } => {
             format!("[{}] {text}", if *is_error { "failed" } else { "result" })
         }
-        Block::Image { mime, bytes } => {
+        Block::Image { mime, bytes, .. } => {
             format!("[image] {mime}, {}", Count("byte", "bytes", *bytes as usize))
         }
         Block::Other(ty) => format!("[{ty}]"),

@@ -380,7 +380,7 @@ fn project_folder(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the path of a folder as an agent that runs in it writes it.
-fn real_folder(folder: &Path) -> anyhow::Result<String> {
+pub(super) fn real_folder(folder: &Path) -> anyhow::Result<String> {
     let error = |source| store::Error::Io { path: folder.to_owned(), source };
     let real = folder.canonicalize().map_err(error)?;
     real.into_os_string().into_string().map_err(|path| {

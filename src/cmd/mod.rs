@@ -8,6 +8,7 @@ mod cherry_pick;
 mod complete;
 mod completions;
 mod context;
+mod convert;
 mod diff;
 mod drop;
 mod examples;
@@ -75,6 +76,7 @@ enum Command {
     Completions(completions::Args),
     Config(shared::config::Args),
     Context(context::Args),
+    Convert(convert::Args),
     Diff(diff::Args),
     Drop(drop::Args),
     Export(export::Args),
@@ -115,7 +117,9 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Move and copy",
-        &["switch", "label", "cherry-pick", "merge", "export-branch", "move", "drop", "slim", "join"],
+        &[
+            "switch", "label", "cherry-pick", "merge", "export-branch", "convert", "move", "drop", "slim", "join",
+        ],
     ),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "redo", "op", "archive", "restore"]),
     (
@@ -170,6 +174,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Completions(args) => completions::run(args, ui),
         Command::Config(args) => shared::config::run(args, global, config, ui),
         Command::Context(args) => context::run(args, global, ui),
+        Command::Convert(args) => convert::run(args, global, ui),
         Command::Fsck(args) => fsck::run(args, global, ui),
         Command::Help(args) => help::run(args, ui),
         Command::Grep(args) => grep::run(args, global, ui),

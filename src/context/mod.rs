@@ -529,6 +529,12 @@ impl Message {
         Message { entry: Some(entry), role: role.into(), origin, patches: Vec::new(), part }
     }
 
+    /// Returns what the message consists of, as a text that two messages of a session share only if
+    /// the same is sent for both.
+    pub fn identity(&self) -> String {
+        format!("{:?} {:?} {:?} {:?}", self.entry, self.role, self.part, self.patches)
+    }
+
     /// Returns whether the message reaches the model.
     pub fn is_sent(&self) -> bool {
         !self.patches.iter().any(Patch::withholds)

@@ -374,8 +374,7 @@ fn image(url: &str) -> Block<'static> {
     let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(','));
     let (about, data) = data.unwrap_or_default();
     let mime = about.split(';').next().unwrap_or_default();
-    // Base64: four characters encode three bytes.
-    Block::Image { mime: mime.to_owned().into(), bytes: data.len() as u64 / 4 * 3 }
+    Block::image(mime.to_owned().into(), data.to_owned().into())
 }
 
 /// Adds a result: a text, a list of parts, or an object with a text (older versions).

@@ -70,9 +70,18 @@ pub enum Block<'l> {
         mime: Cow<'l, str>,
         /// Its size in bytes; 0 if it is stored elsewhere.
         bytes: u64,
+        /// Its bytes in base64, or the name of the place where they are stored.
+        data: Cow<'l, str>,
     },
     /// Anything else, by its type.
     Other(Cow<'l, str>),
+}
+
+impl<'l> Block<'l> {
+    /// Returns an image with its bytes in base64: four characters encode three bytes.
+    pub(super) fn image(mime: Cow<'l, str>, data: Cow<'l, str>) -> Block<'l> {
+        Block::Image { mime, bytes: data.len() as u64 / 4 * 3, data }
+    }
 }
 
 /// The usage of a reply.
@@ -810,11 +819,9 @@ fn list(value: Option<&[u8]>) -> String {
 }
 
 fn image<'l>(fields: &Members<'l>) -> Block<'l> {
-    // Base64: four characters encode three bytes.
-    let bytes = |data: Option<&[u8]>| data.map_or(0, |data| data.len().saturating_sub(2) as u64 / 4 * 3);
     match fields.get("source").map(Members::new) {
-        Some(source) => Block::Image { mime: source.text("media_type"), bytes: bytes(source.get("data")) },
-        None => Block::Image { mime: fields.text("mimeType"), bytes: bytes(fields.get("data")) },
+        Some(source) => Block::image(source.text("media_type"), source.text("data")),
+        None => Block::image(fields.text("mimeType"), fields.text("data")),
     }
 }
 

@@ -259,9 +259,7 @@ fn parts<'l>(blocks: &mut Vec<Block<'l>>, said: &'l [u8]) {
         } else if members.get("thought") == Some(b"true") {
             blocks.push(Block::Thinking { text: text(), signed: members.get("thoughtSignature").is_some() });
         } else if let Some(data) = members.get("inlineData").map(Members::new) {
-            // Base64: four characters encode three bytes.
-            let bytes = data.text("data").len() as u64 / 4 * 3;
-            blocks.push(Block::Image { mime: data.text("mimeType").into_owned().into(), bytes });
+            blocks.push(image(&data));
         } else if members.get("text").is_some() {
             blocks.push(Block::Text(text()));
         } else {
@@ -275,12 +273,15 @@ fn parts<'l>(blocks: &mut Vec<Block<'l>>, said: &'l [u8]) {
     }
 }
 
+fn image(data: &Members<'_>) -> Block<'static> {
+    Block::image(data.text("mimeType").into_owned().into(), data.text("data").into_owned().into())
+}
+
 /// Adds the result that a part is, and what is stored beside it.
 fn response(blocks: &mut Vec<Block<'_>>, part: &Members<'_>, is_error: bool) {
     let Some(response) = part.get("functionResponse").map(Members::new) else {
         if let Some(data) = part.get("inlineData").map(Members::new) {
-            let bytes = data.text("data").len() as u64 / 4 * 3;
-            blocks.push(Block::Image { mime: data.text("mimeType").into_owned().into(), bytes });
+            blocks.push(image(&data));
         }
         return;
     };

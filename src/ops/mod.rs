@@ -6,6 +6,7 @@ pub mod append;
 mod branch_of;
 pub mod branches;
 pub mod cherry_pick;
+pub mod convert;
 pub mod claude_code_log;
 pub mod diff;
 pub mod document;

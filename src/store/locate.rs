@@ -93,7 +93,7 @@ pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
         want("pi", folder);
     }
     want("claude", variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")).join("projects"));
-    let codex = variable("CODEX_HOME").unwrap_or_else(|| home.join(".codex"));
+    let codex = home_of_codex().unwrap_or_default();
     want("codex", codex.join("sessions"));
     want("codex", codex.join("archived_sessions"));
     want("gemini", home.join(".gemini/tmp"));
@@ -466,6 +466,19 @@ pub fn folder_of(agent: &str, folder: &Path) -> Option<PathBuf> {
     }
     // oh-my-pi names a folder below the home folder by its path relative to it.
     if agent == "omp" { places.next_back() } else { places.next() }
+}
+
+/// Returns the folder in which Codex keeps its files.
+fn home_of_codex() -> Option<PathBuf> {
+    let named = std::env::var_os("CODEX_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    named.or_else(|| Some(etcetera::home_dir().ok()?.join(".codex")))
+}
+
+/// Returns the folder in which Codex keeps the sessions of a day, given a time in ISO format; it may
+/// not exist yet.
+pub fn folder_of_codex(time: &str) -> Option<PathBuf> {
+    let day = time.split('T').next()?.replace('-', "/");
+    Some(home_of_codex()?.join("sessions").join(day))
 }
 
 /// Returns the names that an agent gives to the folder for a working directory.

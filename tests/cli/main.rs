@@ -12,6 +12,7 @@ mod claude_load;
 mod claude_pointers;
 mod claude_random;
 mod context;
+mod convert;
 mod corpus;
 mod counting;
 mod detect;

@@ -143,6 +143,10 @@ pub(crate) fn resume_command(format: Format, path: &Path) -> Option<String> {
                 path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| continued::is_uuid(stem))?;
             Some(format!("claude --resume {}", text::shell_word(stem)))
         }
+        Format::Codex => {
+            let id = crate::store::locate::id_in_name(path);
+            continued::is_uuid(&id).then(|| format!("codex resume {}", text::shell_word(&id)))
+        }
         Format::Omp => Some(format!("omp --resume {}", text::shell_word(path.to_str()?))),
         Format::Pi | Format::PiV1 | Format::PiV2 => {
             Some(format!("pi --session {}", text::shell_word(path.to_str()?)))

@@ -135,7 +135,7 @@ pub(crate) fn block(block: &Block<'_>) -> Value {
         Block::Result { call, is_error, text } => {
             json!({ "type": "result", "call": call, "is_error": is_error, "text": text })
         }
-        Block::Image { mime, bytes } => json!({ "type": "image", "mime": mime, "bytes": bytes }),
+        Block::Image { mime, bytes, .. } => json!({ "type": "image", "mime": mime, "bytes": bytes }),
         Block::Other(ty) => json!({ "type": "other", "stored_type": ty }),
     }
 }

@@ -320,7 +320,7 @@ impl<'s> View<'s> {
                         }
                     }
                 }
-                Block::Image { mime, bytes } => {
+                Block::Image { mime, bytes, .. } => {
                     let size = if *bytes > 0 {
                         format!(", {}", Count("byte", "bytes", *bytes as usize))
                     } else {

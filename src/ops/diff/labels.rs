@@ -26,7 +26,7 @@ pub fn said_of(blocks: &[Block<'_>], text: &str, thinking: bool) -> String {
                 }
                 line(&mut out, text);
             }
-            Block::Image { mime, bytes } => line(&mut out, &format!("[image {mime}, {bytes} bytes]")),
+            Block::Image { mime, bytes, .. } => line(&mut out, &format!("[image {mime}, {bytes} bytes]")),
             Block::Other(ty) => line(&mut out, &format!("[{ty}]")),
         }
     }

@@ -141,7 +141,7 @@ pub fn items(
                         None => parts.push(Part::Result(answer)),
                     }
                 }
-                Block::Image { mime, bytes } => {
+                Block::Image { mime, bytes, .. } => {
                     left_out.images += 1;
                     parts.push(Part::Note(format!("image: {mime}, {bytes} bytes")));
                 }

@@ -82,7 +82,7 @@ impl<'o> Bodies<'o> {
                         }
                     }
                 }
-                Block::Image { mime, bytes } => {
+                Block::Image { mime, bytes, .. } => {
                     let all = images.get_or_insert_with(|| encoded_images(line).into_iter());
                     let number = match all.next() {
                         Some(data) => self.image(&data, writer)?,
@@ -202,7 +202,7 @@ fn part(block: &Block<'_>, redact: &mut dyn Redact) -> Value {
         Block::Result { call, is_error, text } => {
             json!(["r", redact.text(call), u8::from(*is_error), redact.text(text)])
         }
-        Block::Image { mime, bytes } => json!(["i", -1, redact.text(mime), bytes]),
+        Block::Image { mime, bytes, .. } => json!(["i", -1, redact.text(mime), bytes]),
         Block::Other(ty) => json!(["o", redact.text(ty)]),
     }
 }

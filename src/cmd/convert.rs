@@ -1,0 +1,202 @@
+//! `bough convert`: writes a session in the format of another agent.
+
+use super::export_branch::real_folder;
+use super::shared::options::Global;
+use super::shared::write;
+use super::shared::write::WriteArgs;
+use super::shared::{after_move, session_arg, time};
+use super::{Exit, Failure, complete};
+use crate::format::Format;
+use crate::model::{Count, Ix, Time};
+use crate::ops::convert::{self, Conversion, Options, Thinking};
+use crate::ops::export;
+use crate::store::write::Refusal;
+use crate::store::{Opened, locate};
+use crate::ui::Ui;
+use clap::ValueHint;
+use clap_complete::engine::ArgValueCompleter;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Convert a session for another agent
+///
+/// The new session has what the old agent would send: prompts, replies, calls, results and images,
+/// on all branches, with labels and HEAD. (Sessions of Codex have no branches: they get the path to
+/// HEAD.) A compaction becomes a branch of its own, so that the new agent sees what the old one
+/// would see, and the replaced turns are still there. Instructions of the old agent are not carried over,
+/// nor are signatures of thoughts, token counts and costs. What else is lost is listed.
+///
+/// Any session that bough reads can be converted. The session itself is not changed.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session; by default the one that the agent would continue
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
+    file: Option<String>,
+
+    /// The agent that is to continue the session
+    #[arg(long, value_name = "AGENT", value_parser = ["pi", "omp", "chimera", "claude", "codex"])]
+    to: String,
+
+    /// Write the new session to this file, or into this folder; `-` is standard output
+    #[arg(short, long, value_name = "FILE", conflicts_with = "store", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+
+    /// Write it to the agent's store, and print the command that resumes it
+    #[arg(long)]
+    store: bool,
+
+    /// Make FOLDER the working directory of the new session
+    ///
+    /// By default that of the old session.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
+
+    /// What becomes of thoughts: `keep`, `text` or `drop`
+    ///
+    /// `keep` keeps them for pi and oh-my-pi, and leaves them out for the others, which send no thoughts
+    /// without a signature. `text` makes them text of the reply.
+    #[arg(long, value_name = "HOW", default_value = "keep", value_parser = ["keep", "text", "drop"])]
+    thinking: String,
+
+    /// Fail if more than N things would be lost
+    #[arg(long, value_name = "N")]
+    max_loss: Option<usize>,
+
+    #[command(flatten)]
+    writing: WriteArgs,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let opened = session_arg::session(global, args.file.as_deref(), ui)?;
+    let is_printed = args.output.is_none() && !args.store;
+    if is_printed && ui.look.terminal && !args.writing.dry_run {
+        return Err(Failure::Usage {
+            what: "the new session is not printed to a terminal".into(),
+            hint: "`--store` makes it a session that the agent can resume, `-o FILE` writes a file, `-o -` prints it".into(),
+        }
+        .into());
+    }
+    let to = convert::TARGETS.into_iter().find(|target| target.agent() == args.to);
+    let to = to.expect("the argument is one of the targets");
+    let (mut ids, now) = (write::ids(), time::now());
+    let session = export::session_id(to, &mut ids, now);
+    let cwd = match &args.cwd {
+        Some(folder) => real_folder(folder)?,
+        None => folder_of(&opened)?,
+    };
+    let name = file_name(to, &session, now);
+    let path = match &args.output {
+        Some(folder) if folder.is_dir() => Some(folder.join(name)),
+        Some(path) => Some(path.clone()).filter(|path| path != Path::new("-")),
+        None if args.store => Some(store_of(to, &cwd, now)?.join(name)),
+        None => None,
+    };
+    let thinking = match args.thinking.as_str() {
+        "text" => Thinking::Text,
+        "drop" => Thinking::Drop,
+        _ => Thinking::Keep,
+    };
+    let options = Options { to, thinking, session, cwd, path: path.clone() };
+    let made = convert::plan(session_arg::whole(&opened), &options, &mut ids, now)?;
+    if let Some(most) = args.max_loss.filter(|most| made.lost() > *most) {
+        report(&made, &opened, None, ui)?;
+        ui.note(format_args!("error: {} would be lost, and --max-loss allows {most}", made.lost()));
+        return Ok(Exit::No);
+    }
+    let overwrites = args.writing.force || args.writing.allow.0.overwrite;
+    if let Some(path) = path.as_ref().filter(|path| !overwrites && path.symlink_metadata().is_ok()) {
+        return Err(Refusal::Exists { path: path.clone() }.into());
+    }
+    write::finish(args.writing, &opened.files, to, &made.plan, None, true, ui)?;
+    if args.writing.dry_run {
+        report(&made, &opened, None, ui)?;
+        return Ok(Exit::Done);
+    }
+    ui.out().flush()?;
+    report(&made, &opened, path.as_deref(), ui)?;
+    if let Some(path) = path.as_deref().filter(|_| args.store)
+        && let Some(command) = after_move::resume_command(to, path)
+    {
+        writeln!(ui.out(), "{command}")?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Says what was converted, and what was lost.
+fn report(made: &Conversion, opened: &Opened, path: Option<&Path>, ui: &mut Ui) -> anyhow::Result<()> {
+    let name = |ix: &Option<Ix>| match ix {
+        Some(ix) => session_arg::whole(opened).name(*ix),
+        None => Ok(String::new()),
+    };
+    if ui.look.json {
+        let losses = made
+            .losses
+            .iter()
+            .map(|(what, entries)| {
+                let ids: Vec<String> = entries.iter().map(name).collect::<std::io::Result<_>>()?;
+                let ids: Vec<&String> = ids.iter().filter(|id| !id.is_empty()).collect();
+                Ok(json!({ "what": what, "count": entries.len(), "entries": ids }))
+            })
+            .collect::<std::io::Result<Vec<_>>>()?;
+        let object = json!({
+            "schema": "bough.convert/1",
+            "file": path.map(|path| path.to_string_lossy()),
+            "turns": made.turns,
+            "branches": made.branches,
+            "lost": losses,
+        });
+        writeln!(ui.out(), "{object}")?;
+        return Ok(());
+    }
+    let place = path.map_or(String::new(), |path| format!(" to {}", path.display()));
+    let branches = Count("branch", "branches", made.branches);
+    ui.note(format_args!("converted {} on {branches}{place}", Count("turn", "turns", made.turns)));
+    for (what, entries) in &made.losses {
+        const SHOWN: usize = 3;
+        let mut ids: Vec<String> = entries.iter().take(SHOWN).map(name).collect::<std::io::Result<_>>()?;
+        ids.retain(|id| !id.is_empty());
+        if entries.len() > SHOWN && !ids.is_empty() {
+            ids.push("…".into());
+        }
+        let ids = if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) };
+        ui.note(format_args!("not carried over: {what}: {}{ids}", entries.len()));
+    }
+    Ok(())
+}
+
+/// Returns the working directory of a session, or the current one.
+fn folder_of(opened: &Opened) -> anyhow::Result<String> {
+    let session = &opened.session;
+    let stored = session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
+    match stored {
+        Some(folder) => Ok(folder),
+        None => real_folder(Path::new(".")),
+    }
+}
+
+/// Returns the name that the agent gives to the file of a session.
+fn file_name(to: Format, session: &str, now: Time) -> String {
+    match to {
+        Format::Codex => {
+            let time = now.iso();
+            let seconds = time.split('.').next().unwrap_or_default().replace(':', "-");
+            format!("rollout-{seconds}-{session}.jsonl")
+        }
+        to => export::file_name(to, session, now),
+    }
+}
+
+/// Returns the folder in which the agent looks for sessions of a working directory.
+fn store_of(to: Format, cwd: &str, now: Time) -> anyhow::Result<PathBuf> {
+    let folder = match to {
+        Format::Codex => locate::folder_of_codex(&now.iso()),
+        to => locate::folder_of(to.agent(), Path::new(cwd)),
+    };
+    folder.ok_or_else(|| {
+        crate::ops::Error::NoPlace {
+            what: "this agent has no store".into(),
+            instead: Some("`-o FILE` writes it to a file".into()),
+        }
+        .into()
+    })
+}

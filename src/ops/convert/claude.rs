@@ -1,0 +1,105 @@
+//! Writes transcripts of Claude Code.
+
+use super::{CallIds, Part, Speaker, Writer, answered, object, turns};
+use crate::format::claude::write::pin;
+use crate::format::claude::write::label;
+use serde_json::{Map, Value, json};
+
+/// The version of Claude Code with which such transcripts were tried.
+const VERSION: &str = "2.1.332";
+
+pub(super) fn write(writer: &mut Writer<'_>, name: Option<&str>) {
+    let options = writer.options;
+    let mut calls = CallIds::default();
+    for turn in turns(writer) {
+        let before = writer.id_before(&turn);
+        let content = content(&turn.parts, &mut calls);
+        if turn.parts.is_empty() && answered(&turn).is_none() {
+            writer.ids.push(None);
+            continue;
+        }
+        let id = writer.new_id();
+        let (ty, message) = match (&turn.speaker, answered(&turn)) {
+            (_, Some((call, _, is_error))) => {
+                let mut result = Map::new();
+                result.insert("tool_use_id".into(), calls.id(call).into());
+                result.insert("type".into(), "tool_result".into());
+                result.insert("content".into(), content);
+                if is_error {
+                    result.insert("is_error".into(), true.into());
+                }
+                ("user", json!({ "role": "user", "content": [result] }))
+            }
+            (Speaker::Model { name }, _) => {
+                let has_calls = turn.parts.iter().any(|part| matches!(part, Part::Call { .. }));
+                let stop = if has_calls { "tool_use" } else { "end_turn" };
+                let reply = format!("msg_{}", writer.fresh.hex(16));
+                let model = if name.is_empty() { "unknown" } else { name };
+                let message = json!({
+                    "id": reply, "type": "message", "role": "assistant", "model": model, "content": content,
+                    "stop_reason": stop, "stop_sequence": null,
+                    "usage": {
+                        "input_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+                        "output_tokens": 0,
+                    },
+                });
+                ("assistant", message)
+            }
+            _ => {
+                if let [Part::Text(text)] = &turn.parts[..] {
+                    ("user", json!({ "role": "user", "content": text }))
+                } else {
+                    ("user", json!({ "role": "user", "content": content }))
+                }
+            }
+        };
+        let line = json!({
+            "parentUuid": before, "isSidechain": false, "userType": "external", "cwd": options.cwd,
+            "sessionId": options.session, "version": VERSION, "gitBranch": "", "type": ty, "message": message,
+            "uuid": id, "timestamp": writer.time(&turn).iso(),
+        });
+        push(writer, &line);
+        writer.ids.push(Some(id));
+    }
+    if let Some(name) = name {
+        push(writer, &json!({ "type": "custom-title", "customTitle": name, "sessionId": options.session }));
+    }
+    let session = Some(options.session.as_str());
+    let quoted = |id: &str| options.to.quoted(id);
+    for (turn, text) in writer.conversation.labels.clone() {
+        if let Some(target) = writer.ids[turn].clone() {
+            let line = label(&quoted(&target), &text, session, writer.now);
+            writer.out.extend(line);
+        }
+    }
+    let head = writer.head().map(|head| quoted(&head));
+    let prompt = writer.last_prompt();
+    writer.out.extend(pin(prompt.as_deref(), head.as_deref(), session));
+}
+
+fn content(parts: &[Part], calls: &mut CallIds) -> Value {
+    let part = |part: &Part| match part {
+        Part::Text(text) => json!({ "type": "text", "text": text }),
+        Part::Thinking(text) => json!({ "type": "thinking", "thinking": text, "signature": "" }),
+        Part::Image { mime, data } => {
+            json!({ "type": "image", "source": { "type": "base64", "media_type": mime, "data": data } })
+        }
+        Part::Call { id, name, arguments } => {
+            let mut call = Map::new();
+            call.insert("type".into(), "tool_use".into());
+            call.insert("id".into(), calls.id(id).into());
+            call.insert("name".into(), name.as_str().into());
+            let input = serde_json::from_str(&object(arguments)).unwrap_or_else(|_| json!({}));
+            call.insert("input".into(), input);
+            Value::Object(call)
+        }
+    };
+    // Empty texts are refused.
+    let says = |part: &&Part| !matches!(part, Part::Text(text) if text.is_empty());
+    Value::Array(parts.iter().filter(says).map(part).collect())
+}
+
+fn push(writer: &mut Writer<'_>, line: &Value) {
+    writer.out.extend(line.to_string().into_bytes());
+    writer.out.push(b'\n');
+}

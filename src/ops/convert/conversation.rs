@@ -1,0 +1,449 @@
+//! A conversation without a format: the turns that an agent would send, as a tree.
+//!
+//! The tree is made of what would be sent at the tip of each branch ([`Context`]), not of the
+//! entries: turns that begin alike share their nodes. So a conversion sends what the source sends,
+//! on every branch. A compaction begins a new root; what it replaced is the branch that ends before
+//! it.
+
+use crate::context::{Context, Message, Origin, Patch};
+use crate::format::{Block, Content, Format, Session};
+use crate::json::{Members, string_of};
+use crate::model::{Flags, Ix, Kind, Source, Time};
+use crate::ops::Snapshot;
+use std::collections::HashMap;
+use std::io;
+
+/// A part of a turn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Text.
+    Text(String),
+    /// What the model thought.
+    Thinking(String),
+    /// A tool call: its id, the tool, and the arguments, which are JSON.
+    Call {
+        /// The id.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The arguments.
+        arguments: String,
+    },
+    /// An image: its MIME type, and its bytes in base64.
+    Image {
+        /// The MIME type.
+        mime: String,
+        /// The bytes.
+        data: String,
+    },
+}
+
+/// The text that stands for a result that is missing.
+const NO_RESULT: &str = "(no result was recorded)";
+
+/// Who says a turn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Speaker {
+    /// The user, or the agent in the name of the user.
+    User,
+    /// The model.
+    Model {
+        /// Its name; empty if it is not known.
+        name: String,
+    },
+    /// A tool.
+    Tool {
+        /// The call that it answers.
+        call: String,
+        /// The tool.
+        name: String,
+        /// Whether it failed.
+        is_error: bool,
+    },
+}
+
+/// One turn.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// The turn before it; `None` for the first.
+    pub parent: Option<usize>,
+    /// Who says it.
+    pub speaker: Speaker,
+    /// What is said.
+    pub parts: Vec<Part>,
+    /// The time of its entry.
+    pub time: Time,
+    /// The entry that it comes from; `None` if the agent invents it.
+    pub entry: Option<Ix>,
+}
+
+/// Something that a conversion can't carry over.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Loss {
+    /// What it is, as text.
+    pub what: &'static str,
+    /// The entry.
+    pub entry: Option<Ix>,
+}
+
+/// The turns of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Conversation {
+    /// The turns, each after the one before it. The last are those on the way to HEAD.
+    pub turns: Vec<Turn>,
+    /// The last turn on the way to HEAD.
+    pub head: Option<usize>,
+    /// The number of branches.
+    pub branches: usize,
+    /// The labels, each with its turn.
+    pub labels: Vec<(usize, String)>,
+    /// What is not carried over.
+    pub losses: Vec<Loss>,
+}
+
+/// Reads the conversation of a session: all branches, or only the way to HEAD.
+///
+/// Costs a context for each branch and each compaction.
+pub fn read(whole: Snapshot<'_>, tips: &[Ix]) -> io::Result<Conversation> {
+    let session = whole.session;
+    let head = Context::position(session);
+    let mut reading = Reading {
+        session,
+        source: whole.source,
+        out: Conversation::default(),
+        known: HashMap::new(),
+        names: HashMap::new(),
+        line: Vec::new(),
+    };
+    for tip in tips {
+        reading.branch(Some(*tip))?;
+    }
+    reading.out.head = reading.branch(head)?;
+    let mut out = reading.out;
+    out.branches = {
+        let mut has_next = vec![false; out.turns.len()];
+        out.turns.iter().filter_map(|turn| turn.parent).for_each(|parent| has_next[parent] = true);
+        has_next.iter().filter(|has_next| !**has_next).count()
+    };
+    let mut of_entry: HashMap<Ix, usize> = HashMap::new();
+    for (at, turn) in out.turns.iter().enumerate() {
+        if let Some(entry) = turn.entry {
+            of_entry.insert(entry, at);
+        }
+    }
+    for (ix, label) in session.labels.all() {
+        match of_entry.get(&ix) {
+            Some(at) => out.labels.push((*at, label.text.to_owned())),
+            None => out.losses.push(Loss { what: "labels of entries that are not sent", entry: Some(ix) }),
+        }
+    }
+    out.losses.sort();
+    out.losses.dedup();
+    Ok(out)
+}
+
+/// A place in a conversation that is being read.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    /// The last turn.
+    last: Option<usize>,
+    /// What the user said while results were missing: it is put behind them.
+    held: Vec<(Vec<Part>, Option<Ix>)>,
+    /// The messages that it comes from.
+    held_key: String,
+}
+
+struct Reading<'s> {
+    session: &'s Session,
+    source: &'s dyn Source,
+    out: Conversation,
+    /// What a message after another turn leads to.
+    known: HashMap<(Option<usize>, String), Place>,
+    /// The tool of each call.
+    names: HashMap<String, String>,
+    line: Vec<u8>,
+}
+
+impl Reading<'_> {
+    /// Adds the turns that would be sent at an entry, and returns the last of them.
+    fn branch(&mut self, tip: Option<Ix>) -> io::Result<Option<usize>> {
+        let context = Context::build(self.session, self.source, tip)?;
+        let mut place = Place::default();
+        for message in context.sent() {
+            let key = (place.last, place.held_key.clone() + &message.identity());
+            if let Some(known) = self.known.get(&key) {
+                place = known.clone();
+                continue;
+            }
+            place.last = self.message(&mut place, message)?;
+            place.held_key = if place.held.is_empty() { String::new() } else { key.1.clone() };
+            self.known.insert(key, place.clone());
+        }
+        let key = (place.last, place.held_key.clone());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.last);
+        }
+        place.last = self.let_go(&mut place);
+        place.held_key.clear();
+        self.known.insert(key, place.clone());
+        Ok(place.last)
+    }
+
+    /// Adds results for calls that have none, as all providers want one, and what was held back.
+    /// Returns the last turn.
+    fn let_go(&mut self, place: &mut Place) -> Option<usize> {
+        let mut last = place.last;
+        for call in self.open_calls(last) {
+            let name = self.names.get(&call).cloned().unwrap_or_default();
+            let entry = last.and_then(|last| self.out.turns[last].entry);
+            self.lose("results of calls that have none: a note is in their place", entry);
+            let parts = vec![Part::Text(NO_RESULT.to_owned())];
+            last = Some(self.push(last, Speaker::Tool { call, name, is_error: true }, parts, None));
+        }
+        for (parts, entry) in std::mem::take(&mut place.held) {
+            last = Some(self.push(last, Speaker::User, parts, entry));
+        }
+        last
+    }
+
+    /// Returns the calls of the last reply that have no results at a turn, if nothing else came after
+    /// it.
+    fn open_calls(&self, last: Option<usize>) -> Vec<String> {
+        let mut answered = Vec::new();
+        let mut at = last;
+        while let Some(turn) = at.map(|at| &self.out.turns[at]) {
+            match &turn.speaker {
+                Speaker::Tool { call, .. } => answered.push(call),
+                Speaker::Model { .. } => {
+                    let open = turn.parts.iter().filter_map(|part| match part {
+                        Part::Call { id, .. } if !answered.contains(&id) => Some(id.clone()),
+                        _ => None,
+                    });
+                    return open.collect();
+                }
+                Speaker::User => break,
+            }
+            at = turn.parent;
+        }
+        Vec::new()
+    }
+
+    /// Adds the turns of one message at a place, and returns the last of them.
+    fn message(&mut self, place: &mut Place, message: &Message) -> io::Result<Option<usize>> {
+        let (before, entry) = (place.last, message.entry);
+        if message.origin == Origin::MadeUp {
+            self.lose("messages that the agent invents", entry);
+            return Ok(before);
+        }
+        if self.is_of_agent(message) {
+            self.lose("instructions and facts of the agent", entry);
+            return Ok(before);
+        }
+        let mut line = std::mem::take(&mut self.line);
+        let said = message.read(self.session, self.source, &mut line)?;
+        let frame = message.frame(self.session.format);
+        let text = said.all().into_owned();
+        let blocks: Vec<Block<'static>> = said.blocks.iter().map(owned).collect();
+        let model = model_of(self.session.format, &line);
+        self.line = line;
+        let mut last = before;
+        let has = |wanted: fn(&Block<'_>) -> bool| blocks.iter().any(wanted);
+        let is_reply = matches!(&*message.role, "assistant" | "model" | "reasoning")
+            || has(|block| matches!(block, Block::Call { .. } | Block::Thinking { .. }));
+        let mut parts: Vec<Part> = Vec::new();
+        let mut results: Vec<(String, bool, Vec<Part>)> = Vec::new();
+        for block in blocks {
+            match block {
+                Block::Result { call, text, is_error } => {
+                    results.push((call.into_owned(), is_error, vec![Part::Text(text.into_owned())]));
+                }
+                Block::Text(text) => parts.push(Part::Text(text.into_owned())),
+                Block::Thinking { text, .. } => parts.push(Part::Thinking(text.into_owned())),
+                Block::Call { id, name, arguments } => {
+                    self.names.insert(id.to_string(), name.to_string());
+                    let arguments = String::from_utf8_lossy(&arguments).into_owned();
+                    parts.push(Part::Call { id: id.into_owned(), name: name.into_owned(), arguments });
+                }
+                Block::Image { data, .. } if data.is_empty() || data.starts_with("blob:") => {
+                    self.lose("images in other files", entry);
+                }
+                Block::Image { mime, data, .. } => {
+                    let image = Part::Image { mime: mime.into_owned(), data: data.into_owned() };
+                    // What follows a result belongs to it.
+                    match results.last_mut() {
+                        Some((.., of_result)) => of_result.push(image),
+                        None => parts.push(image),
+                    }
+                }
+                Block::Other(_) => self.lose("blocks of other types", entry),
+            }
+        }
+        let has_results = !results.is_empty();
+        for (call, is_error, parts) in results {
+            last = self.result(last, message, &call, is_error, parts);
+        }
+        if is_reply {
+            if !self.goes_on(last) {
+                place.last = last;
+                last = self.let_go(place);
+            }
+            if !parts.is_empty() {
+                last = self.reply(last, model, parts, entry);
+            }
+        } else {
+            // Summaries, commands of the user and the like are sent as a text of the program.
+            let is_plain = parts.iter().any(|part| matches!(part, Part::Text(_) | Part::Image { .. }));
+            if !is_plain && !text.is_empty() && !has_results {
+                parts.push(Part::Text(text));
+            }
+            if let (Some((begin, end)), Some(Part::Text(text))) = (frame, parts.first_mut()) {
+                *text = format!("{begin}{text}{end}");
+            }
+            if !parts.is_empty() {
+                if self.open_calls(last).is_empty() {
+                    place.last = last;
+                    last = self.let_go(place);
+                    last = Some(self.push(last, Speaker::User, parts, entry));
+                } else {
+                    place.held.push((parts, entry));
+                }
+            }
+        }
+        for patch in &message.patches {
+            match patch {
+                Patch::ResultMadeUp { call, text, .. } => {
+                    let parts = vec![Part::Text((*text).to_owned())];
+                    last = self.result(last, message, call, true, parts);
+                }
+                _ => {}
+            }
+        }
+        Ok(last)
+    }
+
+    /// Returns whether a message is of the agent itself, which another agent would not send.
+    fn is_of_agent(&self, message: &Message) -> bool {
+        let is_put_in = |ix: Ix| {
+            let flags = self.session.entries.flags(ix);
+            self.session.format.is_guest() && flags.has(Flags::BOOKKEEPING) && flags.has(Flags::META)
+        };
+        matches!(&*message.role, "system" | "developer")
+            || message.entry.is_some_and(|ix| {
+                is_put_in(ix) || self.session.entries.kind(ix) == Kind::System && message.role != "user"
+            })
+    }
+
+    fn lose(&mut self, what: &'static str, entry: Option<Ix>) {
+        self.out.losses.push(Loss { what, entry });
+    }
+
+    /// Adds a result, unless nothing before it called for it.
+    fn result(
+        &mut self,
+        before: Option<usize>,
+        message: &Message,
+        call: &str,
+        is_error: bool,
+        parts: Vec<Part>,
+    ) -> Option<usize> {
+        // The reply that the result belongs to, past other results of it.
+        let mut at = before;
+        while let Some(turn) = at.map(|at| &self.out.turns[at]) {
+            match &turn.speaker {
+                Speaker::Tool { call: other, .. } if other == call => {
+                    // Gemini sends the same result twice.
+                    if self.session.format != Format::Gemini {
+                        self.lose("results of calls that have one already", message.entry);
+                    }
+                    return before;
+                }
+                Speaker::Tool { .. } => at = turn.parent,
+                _ => break,
+            }
+        }
+        let is_asked = |turn: &Turn| {
+            turn.parts.iter().any(|part| matches!(part, Part::Call { id, .. } if id == call))
+        };
+        if !at.is_some_and(|at| is_asked(&self.out.turns[at])) {
+            self.lose("results that no call asked for", message.entry);
+            return before;
+        }
+        let name = self.names.get(call).cloned().unwrap_or_default();
+        let speaker = Speaker::Tool { call: call.to_owned(), name, is_error };
+        Some(self.push(before, speaker, parts, message.entry))
+    }
+
+    /// Adds a reply. What Codex and Claude Code store part by part is one reply.
+    fn reply(
+        &mut self,
+        before: Option<usize>,
+        model: Option<String>,
+        parts: Vec<Part>,
+        entry: Option<Ix>,
+    ) -> Option<usize> {
+        let Some(open) = before.filter(|before| self.goes_on(Some(*before))) else {
+            let speaker = Speaker::Model { name: model.unwrap_or_default() };
+            return Some(self.push(before, speaker, parts, entry));
+        };
+        self.out.turns[open].parts.extend(parts);
+        Some(open)
+    }
+
+    /// Returns whether the next reply is a part of the one at a turn.
+    fn goes_on(&self, last: Option<usize>) -> bool {
+        matches!(self.session.format, Format::Codex | Format::Claude)
+            && last.is_some_and(|last| {
+                last + 1 == self.out.turns.len()
+                    && matches!(self.out.turns[last].speaker, Speaker::Model { .. })
+            })
+    }
+
+    fn push(
+        &mut self,
+        parent: Option<usize>,
+        speaker: Speaker,
+        parts: Vec<Part>,
+        entry: Option<Ix>,
+    ) -> usize {
+        let time = entry.map(|ix| self.session.entries.time(ix)).filter(|time| time.is_some());
+        let before = parent.map(|parent| self.out.turns[parent].time);
+        let time = time.or(before).unwrap_or(Time::NONE);
+        self.out.turns.push(Turn { parent, speaker, parts, time, entry });
+        self.out.turns.len() - 1
+    }
+}
+
+/// Returns the model that a reply names.
+fn model_of(format: Format, line: &[u8]) -> Option<String> {
+    if line.is_empty() {
+        return None;
+    }
+    match format {
+        Format::Codex => None,
+        Format::Claude | Format::Gemini | Format::Copilot => {
+            Content::read(format, line).model.map(|model| model.into_owned())
+        }
+        _ => {
+            let message = Members::new(crate::json::member(line, "message").unwrap_or_default());
+            message.string("model").map(|model| model.into_owned()).or_else(|| string_of(line, "model"))
+        }
+    }
+}
+
+fn owned(block: &Block<'_>) -> Block<'static> {
+    let text = |text: &std::borrow::Cow<'_, str>| text.clone().into_owned().into();
+    match block {
+        Block::Text(said) => Block::Text(text(said)),
+        Block::Thinking { text: thought, signed } => Block::Thinking { text: text(thought), signed: *signed },
+        Block::Call { id, name, arguments } => {
+            Block::Call { id: text(id), name: text(name), arguments: arguments.clone().into_owned().into() }
+        }
+        Block::Result { call, is_error, text: said } => {
+            Block::Result { call: text(call), is_error: *is_error, text: text(said) }
+        }
+        Block::Image { mime, bytes, data } => {
+            Block::Image { mime: text(mime), bytes: *bytes, data: text(data) }
+        }
+        Block::Other(ty) => Block::Other(text(ty)),
+    }
+}
