@@ -57,6 +57,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "cherry-pick" -d 'Copy e
 complete -c bough -n "__fish_bough_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c bough -n "__fish_bough_needs_command" -f -a "config" -d 'Show the current settings'
 complete -c bough -n "__fish_bough_needs_command" -f -a "context" -d 'Show the messages that the agent would send to the model'
+complete -c bough -n "__fish_bough_needs_command" -f -a "convert" -d 'Convert a session for another agent'
 complete -c bough -n "__fish_bough_needs_command" -f -a "diff" -d 'Show how two branches differ'
 complete -c bough -n "__fish_bough_needs_command" -f -a "drop" -d 'Remove branches from a session'
 complete -c bough -n "__fish_bough_needs_command" -f -a "export" -d 'Export a conversation as a page, Markdown, text, or a redacted session'
@@ -416,6 +417,50 @@ complete -c bough -n "__fish_bough_using_subcommand context" -l oneline -d 'Prin
 complete -c bough -n "__fish_bough_using_subcommand context" -l stat -d 'Print the number of messages and bytes, and the tokens if they are stored'
 complete -c bough -n "__fish_bough_using_subcommand context" -s z -d 'End each row with a NUL byte instead of a newline; for `--json` and `--oneline`'
 complete -c bough -n "__fish_bough_using_subcommand context" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand convert" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand convert" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''
+codex\t''
+gemini\t''
+copilot\t''"
+complete -c bough -n "__fish_bough_using_subcommand convert" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand convert" -l to -d 'The agent that is to continue the session' -r -f -a "pi\t''
+omp\t''
+chimera\t''
+claude\t''
+codex\t''"
+complete -c bough -n "__fish_bough_using_subcommand convert" -s o -l output -d 'Write the new session to this file, or into this folder; `-` is standard output' -r -F
+complete -c bough -n "__fish_bough_using_subcommand convert" -l cwd -d 'Make FOLDER the working directory of the new session' -r -f -a "(__fish_complete_directories)"
+complete -c bough -n "__fish_bough_using_subcommand convert" -l thinking -d 'What becomes of thoughts: `keep`, `text` or `drop`' -r -f -a "keep\t''
+text\t''
+drop\t''"
+complete -c bough -n "__fish_bough_using_subcommand convert" -l max-loss -d 'Fail if more than N things would be lost' -r
+complete -c bough -n "__fish_bough_using_subcommand convert" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is truncated: a new line is started after it'
+overwrite\t'the target exists: it is backed up and replaced'
+hardlink\t'the file has other hard links, which will keep the old contents'
+changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand convert" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
+complete -c bough -n "__fish_bough_using_subcommand convert" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand convert" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand convert" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand convert" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand convert" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand convert" -l store -d 'Write it to the agent\'s store, and print the command that resumes it'
+complete -c bough -n "__fish_bough_using_subcommand convert" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand convert" -l force -d 'Override safety checks'
+complete -c bough -n "__fish_bough_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand diff" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand diff" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''

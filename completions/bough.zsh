@@ -314,6 +314,39 @@ _arguments "${_arguments_options[@]}" : \
 '*::words -- The session, if the first argument names one; then the entry to continue from:_default' \
 && ret=0
 ;;
+(convert)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--to=[The agent that is to continue the session]:AGENT:(pi omp chimera claude codex)' \
+'(--store)-o+[Write the new session to this file, or into this folder; \`-\` is standard output]:FILE:_files' \
+'(--store)--output=[Write the new session to this file, or into this folder; \`-\` is standard output]:FILE:_files' \
+'--cwd=[Make FOLDER the working directory of the new session]:FOLDER:_files -/' \
+'--thinking=[What becomes of thoughts\: \`keep\`, \`text\` or \`drop\`]:HOW:(keep text drop)' \
+'--max-loss=[Fail if more than N things would be lost]:N:_default' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'--store[Write it to the agent'\''s store, and print the command that resumes it]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::file -- The session; by default the one that the agent would continue:_default' \
+&& ret=0
+;;
 (diff)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -1189,6 +1222,7 @@ _bough_commands() {
 'completions:Print a shell completion script' \
 'config:Show the current settings' \
 'context:Show the messages that the agent would send to the model' \
+'convert:Convert a session for another agent' \
 'diff:Show how two branches differ' \
 'drop:Remove branches from a session' \
 'export:Export a conversation as a page, Markdown, text, or a redacted session' \
@@ -1278,6 +1312,11 @@ _bough__config__path_commands() {
 _bough__context_commands() {
     local commands; commands=()
     _describe -t commands 'bough context commands' commands "$@"
+}
+(( $+functions[_bough__convert_commands] )) ||
+_bough__convert_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough convert commands' commands "$@"
 }
 (( $+functions[_bough__diff_commands] )) ||
 _bough__diff_commands() {

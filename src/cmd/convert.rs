@@ -99,8 +99,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let options = Options { to, thinking, session, cwd, path: path.clone() };
     let made = convert::plan(session_arg::whole(&opened), &options, &mut ids, now)?;
     if let Some(most) = args.max_loss.filter(|most| made.lost() > *most) {
-        report(&made, &opened, None, ui)?;
-        ui.note(format_args!("error: {} would be lost, and --max-loss allows {most}", made.lost()));
+        report(&made, &opened, path.as_deref(), false, ui)?;
+        let lost = Count("thing", "things", made.lost());
+        ui.note(format_args!("error: {lost} would be lost, and `--max-loss` allows {most}"));
         return Ok(Exit::No);
     }
     let overwrites = args.writing.force || args.writing.allow.0.overwrite;
@@ -109,11 +110,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     write::finish(args.writing, &opened.files, to, &made.plan, None, true, ui)?;
     if args.writing.dry_run {
-        report(&made, &opened, None, ui)?;
+        report(&made, &opened, path.as_deref(), false, ui)?;
         return Ok(Exit::Done);
     }
     ui.out().flush()?;
-    report(&made, &opened, path.as_deref(), ui)?;
+    report(&made, &opened, path.as_deref(), true, ui)?;
     if let Some(path) = path.as_deref().filter(|_| args.store)
         && let Some(command) = after_move::resume_command(to, path)
     {
@@ -122,13 +123,20 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// Says what was converted, and what was lost.
-fn report(made: &Conversion, opened: &Opened, path: Option<&Path>, ui: &mut Ui) -> anyhow::Result<()> {
+/// Says what was converted, or would be, and what is lost.
+fn report(
+    made: &Conversion,
+    opened: &Opened,
+    path: Option<&Path>,
+    is_done: bool,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
     let name = |ix: &Option<Ix>| match ix {
         Some(ix) => session_arg::whole(opened).name(*ix),
         None => Ok(String::new()),
     };
-    if ui.look.json {
+    // A session that is printed is not followed by a report.
+    if ui.look.json && (path.is_some() || !is_done) {
         let losses = made
             .losses
             .iter()
@@ -140,7 +148,7 @@ fn report(made: &Conversion, opened: &Opened, path: Option<&Path>, ui: &mut Ui) 
             .collect::<std::io::Result<Vec<_>>>()?;
         let object = json!({
             "schema": "bough.convert/1",
-            "file": path.map(|path| path.to_string_lossy()),
+            "file": path.filter(|_| is_done).map(|path| path.to_string_lossy()),
             "turns": made.turns,
             "branches": made.branches,
             "lost": losses,
@@ -150,7 +158,8 @@ fn report(made: &Conversion, opened: &Opened, path: Option<&Path>, ui: &mut Ui) 
     }
     let place = path.map_or(String::new(), |path| format!(" to {}", path.display()));
     let branches = Count("branch", "branches", made.branches);
-    ui.note(format_args!("converted {} on {branches}{place}", Count("turn", "turns", made.turns)));
+    let verb = if is_done { "converted" } else { "would convert" };
+    ui.note(format_args!("{verb} {} on {branches}{place}", Count("turn", "turns", made.turns)));
     for (what, entries) in &made.losses {
         const SHOWN: usize = 3;
         let mut ids: Vec<String> = entries.iter().take(SHOWN).map(name).collect::<std::io::Result<_>>()?;

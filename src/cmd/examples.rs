@@ -107,6 +107,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "convert",
+        &[
+            ("bough convert --to claude -o copy.jsonl", "Write the session for Claude Code"),
+            ("bough convert --to codex --thinking text -o copy.jsonl", "Keep thoughts as text"),
+            ("bough convert --to omp -n", "Show what would be lost"),
+        ],
+    ),
+    (
         "export-branch",
         &[
             (

@@ -118,7 +118,16 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Move and copy",
         &[
-            "switch", "label", "cherry-pick", "merge", "export-branch", "convert", "move", "drop", "slim", "join",
+            "switch",
+            "label",
+            "cherry-pick",
+            "merge",
+            "export-branch",
+            "convert",
+            "move",
+            "drop",
+            "slim",
+            "join",
         ],
     ),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "redo", "op", "archive", "restore"]),

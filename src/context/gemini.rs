@@ -84,7 +84,12 @@ pub(super) fn read_message<'l>(message: &Message, session: &Session, line: &'l [
     }
     let mut blocks = Content::read(session.format, line).blocks;
     if message.role == "user" && message.part == Part::Message {
-        return Said { bytes: line.len(), text: super::message_text::text_of(&blocks), blocks, ..Said::default() };
+        return Said {
+            bytes: line.len(),
+            text: super::message_text::text_of(&blocks),
+            blocks,
+            ..Said::default()
+        };
     }
     let wants_results = message.part == Part::Results;
     // What belongs to the results follows the first of them.

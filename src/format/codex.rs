@@ -90,8 +90,8 @@ impl Dialect for Codex {
         match session.pointers.last() {
             None => session.head_at(session.entries.all().next_back(), "the last entry in the file"),
             Some(pointer) => match pointer.target.and_then(|target| session.find(target)) {
-                Some(leaf) => session.head_at(Some(leaf), "the last entry that was not rolled back"),
-                None => session.head_at(None, "everything was rolled back"),
+                Some(leaf) => session.head_at(Some(leaf), "the last entry that was not undone"),
+                None => session.head_at(None, "everything was undone"),
             },
         }
     }
@@ -131,8 +131,12 @@ fn item(line: &Line<'_>, flags: &mut Flags) -> Option<Kind> {
     Some(match ty.raw {
         b"message" => message(line, flags),
         b"reasoning" => Kind::Assistant,
-        b"function_call" | b"custom_tool_call" | b"local_shell_call" | b"web_search_call"
-        | b"tool_search_call" | b"image_generation_call" => {
+        b"function_call"
+        | b"custom_tool_call"
+        | b"local_shell_call"
+        | b"web_search_call"
+        | b"tool_search_call"
+        | b"image_generation_call" => {
             flags.set(Flags::CALL, true);
             Kind::Assistant
         }
@@ -294,7 +298,7 @@ fn event_content<'l>(content: &mut Content<'l>, payload: &Members<'l>) {
         }
         "thread_rolled_back" => {
             let turns = String::from_utf8_lossy(payload.get("num_turns").unwrap_or_default());
-            content.text = format!("rolled back {turns} turns").into();
+            content.text = format!("{turns} turns undone").into();
         }
         _ => content.text = payload.text("message"),
     }

@@ -599,7 +599,6 @@ fn is_list(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"[")
 }
 
-
 /// Returns the member of the pi family that a header's version names.
 fn version(version: Value<'_>) -> Format {
     let number = match version {
@@ -628,10 +627,13 @@ mod tests {
     const TAU: &str = r#"{"id":"0123456789abcdef0123456789abcdef","timestamp":1770714000.5,"type":"message","message":{"role":"user","content":"x"}}"#;
     const KIT: &str = r#"{"type":"message","id":"0123456789abcdef","timestamp":"2026-02-10T09:00:00.1Z","role":"user","parts":[{"type":"text","data":{"text":"x"}}]}"#;
     const QWEN: &str = r#"{"uuid":"u1","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"x"}]}}"#;
-    const CODEX_META: &str = r#"{"timestamp":"2026-02-10T09:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/p"}}"#;
+    const CODEX_META: &str =
+        r#"{"timestamp":"2026-02-10T09:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/p"}}"#;
     const CODEX_ITEM: &str = r#"{"timestamp":"2026-02-10T09:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[]}}"#;
-    const GEMINI_HEADER: &str = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-02-10T09:00:00.000Z","kind":"main"}"#;
-    const GEMINI_MESSAGE: &str = r#"{"id":"m1","timestamp":"2026-02-10T09:00:00.000Z","type":"user","content":[{"text":"x"}]}"#;
+    const GEMINI_HEADER: &str =
+        r#"{"sessionId":"s","projectHash":"h","startTime":"2026-02-10T09:00:00.000Z","kind":"main"}"#;
+    const GEMINI_MESSAGE: &str =
+        r#"{"id":"m1","timestamp":"2026-02-10T09:00:00.000Z","type":"user","content":[{"text":"x"}]}"#;
     const COPILOT: &str = r#"{"type":"user.message","data":{"content":"x"},"id":"e1","timestamp":"2026-02-10T09:00:00.000Z","parentId":null}"#;
 
     #[test]
@@ -702,8 +704,7 @@ mod tests {
 
     #[test]
     fn no_line_outvotes_the_others() {
-        let lines =
-            [PI_ENTRY, CLAUDE, CHIMERA, TAU, KIT, QWEN, COPILOT, CODEX_ITEM, GEMINI_MESSAGE];
+        let lines = [PI_ENTRY, CLAUDE, CHIMERA, TAU, KIT, QWEN, COPILOT, CODEX_ITEM, GEMINI_MESSAGE];
         for own in lines {
             let session = [own; 4].join("\n");
             let wanted = detect(session.as_bytes(), None);

@@ -81,10 +81,12 @@ impl Dialect for Gemini {
 
     fn head(&self, session: &Session) -> Head {
         match session.pointers.last() {
-            None => session.head_at(session.tree.entries_in_tree().next_back(), "the last message in the file"),
+            None => {
+                session.head_at(session.tree.entries_in_tree().next_back(), "the last message in the file")
+            }
             Some(pointer) => match pointer.target.and_then(|target| session.find(target)) {
-                Some(leaf) => session.head_at(Some(leaf), "the last message that was not taken back"),
-                None => session.head_at(None, "all messages were taken back"),
+                Some(leaf) => session.head_at(Some(leaf), "the last message that was not undone"),
+                None => session.head_at(None, "all messages were undone"),
             },
         }
     }

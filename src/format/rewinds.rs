@@ -39,11 +39,8 @@ impl Rewinds {
     /// Appends the lines of a later segment of the file; `entries` and `lines` are the numbers
     /// before it.
     pub(super) fn append(&mut self, next: Rewinds, entries: u32, lines: u64) {
-        let later = |rewind: Rewind| Rewind {
-            before: rewind.before + entries,
-            line: rewind.line + lines,
-            ..rewind
-        };
+        let later =
+            |rewind: Rewind| Rewind { before: rewind.before + entries, line: rewind.line + lines, ..rewind };
         self.0.extend(next.0.into_iter().map(later));
     }
 }

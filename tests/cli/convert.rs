@@ -4,9 +4,9 @@
 use crate::support::files;
 use bough::format::{Format, Ids, Session};
 use bough::model::{Source, Table, Time};
+use bough::ops::Snapshot;
 use bough::ops::convert::conversation::{self, Conversation, Part, Speaker};
 use bough::ops::convert::{self, Options, TARGETS, Thinking};
-use bough::ops::Snapshot;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,8 @@ use std::path::PathBuf;
 /// The sessions that come with the tests, and those of the examples.
 fn sources() -> Vec<PathBuf> {
     let project = files::project();
-    let folders = ["pi", "chimera", "claude-code", "guests", "derived"].map(|name| format!("tests/cli/sessions/{name}"));
+    let folders = ["pi", "chimera", "claude-code", "guests", "derived"]
+        .map(|name| format!("tests/cli/sessions/{name}"));
     let mut out = Vec::new();
     for folder in folders.into_iter().chain(["examples/sessions".into()]) {
         for entry in fs::read_dir(project.join(folder)).unwrap() {
@@ -122,7 +123,12 @@ fn a_converted_session_sends_what_the_old_one_sends() {
             if !same {
                 let at = (0..).find(|at| head.get(*at) != new_head.get(*at)).unwrap();
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
-                wrong.push(format!("{name} to {}, {at}:\n  {:?}\n  {:?}", to.name(), head.get(at), new_head.get(at)));
+                wrong.push(format!(
+                    "{name} to {}, {at}:\n  {:?}\n  {:?}",
+                    to.name(),
+                    head.get(at),
+                    new_head.get(at)
+                ));
             }
             let has_images = all.iter().any(|branch| branch.contains("\"image\""));
             if same && to != Format::Codex && !(to == Format::Chimera && has_images) {

@@ -243,6 +243,7 @@ const COMMANDS: &[&[&str]] = &[
     &["migrate", "F", "--check"], &["migrate", "F", "-n"], &["rev-parse", "F", "all"], &["rev-parse", "F", "--short", "all"], &["rev-parse", "F", "all", "--json"], &["rev-parse", "F", "-z", "all"],
     &["rev-parse", "F", "no-such"], &["rev-parse", "F", "0"], &["status", "F"], &["status", "F", "--json"], &["stats", "F"], &["stats", "F", "--by", "branch"], &["stats", "F", "--by", "tool"], &["stats", "F", "--by", "model"], &["stats", "F", "--json"],
     &["switch", "-s", "F", "line:5"], &["switch", "-s", "F", "line:4", "-n"], &["switch", "-s", "F", "--rewind", "turn:1"], &["switch", "-s", "F", "--root"],
+    &["convert", "F", "--to", "omp"], &["convert", "F", "--to", "codex", "-n"], &["convert", "F", "--to", "claude", "-o", "G"],
     &["export-branch", "F"], &["export-branch", "F", "-o", "G"], &["export-branch", "F", "-n", "-o", "G"], &["export-branch", "F", "--store"],
     &["cherry-pick", "-s", "F", "line:8"], &["cherry-pick", "-s", "F", "-n", "line:8"], &["merge", "-s", "F", "line:8"], &["merge", "-s", "F", "HEAD~2"],
     &["log", "F", "--prompts"], &["log", "F", "--stat", "--oneline"], &["log", "-p"], &["grep", "-p", "e"], &["merge-base", "F", "HEAD", "line:6"], &["merge-base", "F", "HEAD", "no-such"],

@@ -123,9 +123,9 @@ fn codex(role: &str, blocks: &[Block<'_>]) -> Value {
         Some(Block::Call { id, arguments, .. }) => {
             let arguments = String::from_utf8_lossy(arguments);
             // What a custom tool gets is a text.
-            let input: Option<String> = serde_json::from_str::<Value>(&arguments)
-                .ok()
-                .and_then(|value| Some(value.get("input").filter(|_| role == "custom_tool_call")?.as_str()?.into()));
+            let input: Option<String> = serde_json::from_str::<Value>(&arguments).ok().and_then(|value| {
+                Some(value.get("input").filter(|_| role == "custom_tool_call")?.as_str()?.into())
+            });
             format!("{id}: {}", input.unwrap_or(arguments.into_owned()))
         }
         Some(Block::Result { call, text, .. }) => format!("{call}: {text}"),

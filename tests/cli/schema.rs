@@ -40,6 +40,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("diff --from P --to S", &["bough.diff/1"]),
     ("merge -n generator -s P", &["bough.change/1"]),
     ("merge --force generator -s P", &["bough.copy/1", "bough.write/1"]),
+    ("convert P --to claude -o NEW --force", &["bough.convert/1"]),
     ("migrate --check O", &["bough.migrate/1"]),
     ("migrate -n O", &["bough.change/1", "bough.migrate/1"]),
     ("migrate O", &["bough.migrate/1"]),

@@ -69,6 +69,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("move -n -s s.jsonl --to /other", &["cwd-end"]),
     ("export --to txt", &["prompt-end", "reply-end"]),
     ("export --to md", &["prompt-end", "reply-end"]),
+    ("convert --to claude", &["prompt-end", "reply-end"]),
     ("export-branch", &["prompt-end", "reply-end"]),
     ("fsck --list-checks", &[]),
     ("fsck --explain dangling-parent", &[]),

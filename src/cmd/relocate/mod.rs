@@ -205,8 +205,9 @@ fn store_at(root: &Path) -> anyhow::Result<Store> {
 /// Does the same for a folder that may not exist yet.
 fn store_at_new(root: &Path) -> anyhow::Result<Store> {
     let root = folder_path(root)?;
-    let known =
-        locate::writable_stores(&[]).into_iter().find(|store| store.root.canonicalize().is_ok_and(|it| it == root));
+    let known = locate::writable_stores(&[])
+        .into_iter()
+        .find(|store| store.root.canonicalize().is_ok_and(|it| it == root));
     let agent = match known {
         Some(store) => store.agent,
         None if root.ends_with("projects") => "claude",

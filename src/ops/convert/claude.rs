@@ -1,8 +1,8 @@
 //! Writes transcripts of Claude Code.
 
 use super::{CallIds, Part, Speaker, Writer, answered, object, turns};
-use crate::format::claude::write::pin;
 use crate::format::claude::write::label;
+use crate::format::claude::write::pin;
 use serde_json::{Map, Value, json};
 
 /// The version of Claude Code with which such transcripts were tried.

@@ -35,7 +35,8 @@ pub(super) fn write(writer: &mut Writer<'_>) {
                     true => Value::Array(parts(&turn.parts, "input_text")),
                     false => Value::String(text),
                 };
-                let item = json!({ "type": "function_call_output", "call_id": calls.id(call), "output": output });
+                let item =
+                    json!({ "type": "function_call_output", "call_id": calls.id(call), "output": output });
                 push(writer, &time, "response_item", &item);
             }
             (Speaker::Model { .. }, _) => {

@@ -361,9 +361,8 @@ impl Reading<'_> {
                 _ => break,
             }
         }
-        let is_asked = |turn: &Turn| {
-            turn.parts.iter().any(|part| matches!(part, Part::Call { id, .. } if id == call))
-        };
+        let is_asked =
+            |turn: &Turn| turn.parts.iter().any(|part| matches!(part, Part::Call { id, .. } if id == call));
         if !at.is_some_and(|at| is_asked(&self.out.turns[at])) {
             self.lose("results that no call asked for", message.entry);
             return before;

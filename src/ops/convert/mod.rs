@@ -218,7 +218,8 @@ impl Writer<'_> {
 
 /// Returns the arguments of a call as an object, as all targets but Codex need them.
 fn object(arguments: &str) -> Cow<'_, str> {
-    let is_object = arguments.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(arguments).is_ok();
+    let is_object =
+        arguments.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(arguments).is_ok();
     match is_object {
         true => Cow::Borrowed(arguments),
         false if arguments.trim().is_empty() => Cow::Borrowed("{}"),

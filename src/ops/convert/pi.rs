@@ -129,4 +129,3 @@ fn push(writer: &mut Writer<'_>, line: &Value) {
     writer.out.extend(line.to_string().into_bytes());
     writer.out.push(b'\n');
 }
-

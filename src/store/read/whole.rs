@@ -3,9 +3,9 @@
 use super::parallel;
 use crate::format::{Builder, Detected, Format, Program, Session, detect, detect_in_blocks, has_line};
 use crate::json::{Line, Reader};
-use crate::store::{Error, locate};
 use crate::store::files::{Content, Files};
 use crate::store::write::Stamp;
+use crate::store::{Error, locate};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
