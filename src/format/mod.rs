@@ -26,6 +26,7 @@ mod pi;
 mod program;
 mod rewinds;
 mod session;
+mod table;
 pub mod tools;
 mod write;
 
@@ -43,163 +44,11 @@ pub use program::Program;
 pub use session::{
     Builder, FileFacts, Gathered, Head, Header, Joined, Other, OtherKind, Pointer, Previous, Segment, Session,
 };
+pub use table::Format;
 pub use write::{New, Object};
 
-use crate::json::{Line, Reader, Str};
+use crate::json::{Line, Str};
 use crate::model::{Copies, Entries, Flags, Kind, Time};
-
-/// The formats of session files.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Format {
-    /// pi, version 1: a list of lines without ids.
-    PiV1,
-    /// pi, version 2: a tree.
-    PiV2,
-    /// The format of pi's design document, with `uuid` and `parentUuid`; no release wrote it.
-    PiDesign,
-    /// pi, version 3, and anything that claims a later version.
-    Pi,
-    /// pi's harness, version 3 with `leaf` entries.
-    Harness,
-    /// pi's harness, version 4, in either of its two variants.
-    HarnessV4,
-    /// oh-my-pi.
-    Omp,
-    /// OpenClaw's dialect of pi's version 3. Read, never written.
-    OpenClaw,
-    /// Prime Agent: pi's version 3 with types of its own. Read, never written.
-    Prime,
-    /// Chimera.
-    Chimera,
-    /// Claude Code.
-    Claude,
-    /// Codex. Read, never written.
-    Codex,
-    /// The Gemini CLI. Read, never written.
-    Gemini,
-    /// The GitHub Copilot CLI. Read, never written.
-    Copilot,
-}
-
-impl Format {
-    /// All formats.
-    pub const ALL: [Format; 14] = [
-        Format::PiV1,
-        Format::PiV2,
-        Format::PiDesign,
-        Format::Pi,
-        Format::Harness,
-        Format::HarnessV4,
-        Format::Omp,
-        Format::OpenClaw,
-        Format::Prime,
-        Format::Chimera,
-        Format::Claude,
-        Format::Codex,
-        Format::Gemini,
-        Format::Copilot,
-    ];
-
-    /// Returns the agent that uses the format: `pi`, `omp`, `openclaw`, `prime`, `chimera`,
-    /// `claude`, `codex`, `gemini`, `copilot`.
-    pub fn agent(self) -> &'static str {
-        match self {
-            Format::Omp => "omp",
-            Format::OpenClaw => "openclaw",
-            Format::Prime => "prime",
-            Format::Chimera => "chimera",
-            Format::Claude => "claude",
-            Format::Codex => "codex",
-            Format::Gemini => "gemini",
-            Format::Copilot => "copilot",
-            _ => "pi",
-        }
-    }
-
-    /// Returns the name of the format, as in `--input-format`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::PiV1 => "pi-v1",
-            Format::PiV2 => "pi-v2",
-            Format::PiDesign => "pi-design",
-            Format::Pi => "pi",
-            Format::Harness => "harness",
-            Format::HarnessV4 => "harness-v4",
-            Format::Omp => "omp",
-            Format::OpenClaw => "openclaw",
-            Format::Prime => "prime",
-            Format::Chimera => "chimera",
-            Format::Claude => "claude",
-            Format::Codex => "codex",
-            Format::Gemini => "gemini",
-            Format::Copilot => "copilot",
-        }
-    }
-
-    /// Returns the newest known version, or `None` if headers contain no version.
-    pub fn newest_version(self) -> Option<u8> {
-        match self {
-            Format::Claude | Format::Codex | Format::Gemini | Format::Copilot => None,
-            Format::Chimera => Some(1),
-            _ => Some(3),
-        }
-    }
-
-    /// Returns whether its program refuses a file without a header.
-    pub fn wants_header(self) -> bool {
-        !matches!(self, Format::Chimera | Format::Claude | Format::Copilot)
-    }
-
-    /// Returns whether entries have ids. The others are named by their lines.
-    pub fn has_ids(self) -> bool {
-        !matches!(self, Format::PiV1 | Format::Codex)
-    }
-
-    /// Returns whether the format belongs to an agent whose sessions are only read: its lines have
-    /// nothing in common with those of the formats that bough writes.
-    pub fn is_guest(self) -> bool {
-        matches!(self, Format::Codex | Format::Gemini | Format::Copilot)
-    }
-
-    /// Returns whether its program may read an object over several lines as one.
-    pub fn may_join_lines(self) -> bool {
-        !self.is_guest()
-            && !matches!(self, Format::Chimera | Format::PiDesign | Format::Harness | Format::HarnessV4)
-    }
-
-    /// Returns whether its program is written in Python, and so accepts `NaN`, `Infinity` and
-    /// `-Infinity` as values.
-    pub fn is_python(self) -> bool {
-        self == Format::Chimera
-    }
-
-    /// Creates a reader for its lines.
-    pub fn reader(self) -> Reader {
-        let mut reader = Reader::new();
-        reader.python(self.is_python());
-        reader
-    }
-
-    /// Returns the rules of the format.
-    pub fn dialect(self) -> &'static dyn Dialect {
-        match self {
-            Format::PiV1
-            | Format::PiV2
-            | Format::PiDesign
-            | Format::Pi
-            | Format::Harness
-            | Format::HarnessV4
-            | Format::Omp
-            | Format::OpenClaw
-            | Format::Prime => pi::dialect(self),
-            Format::Chimera => &chimera::Chimera,
-            Format::Claude => &claude::Claude,
-            Format::Codex => &codex::Codex,
-            Format::Gemini => &gemini::Gemini,
-            Format::Copilot => &copilot::Copilot,
-        }
-    }
-}
 
 /// The role of a line in its format.
 #[derive(Clone, Copy, Debug)]

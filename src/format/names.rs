@@ -1,7 +1,5 @@
 //! The field names of each format.
 
-use super::Format;
-
 /// The names of the fields that place an entry in the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FieldNames {
@@ -15,22 +13,11 @@ pub struct FieldNames {
     pub kept: &'static str,
 }
 
-static PI: FieldNames =
+pub(super) static PI: FieldNames =
     FieldNames { id: "id", parent: "parentId", time: "timestamp", kept: "firstKeptEntryId" };
-static DESIGN: FieldNames =
+pub(super) static DESIGN: FieldNames =
     FieldNames { id: "uuid", parent: "parentUuid", time: "timestamp", kept: "firstKeptEntryUuid" };
-static CHIMERA: FieldNames =
+pub(super) static CHIMERA: FieldNames =
     FieldNames { id: "id", parent: "parent_id", time: "timestamp", kept: "first_kept_entry_id" };
-static CLAUDE: FieldNames = FieldNames { id: "uuid", parent: "parentUuid", time: "timestamp", kept: "" };
-
-impl Format {
-    /// Returns the names of the fields that place an entry in the tree.
-    pub fn names(self) -> &'static FieldNames {
-        match self {
-            Format::Claude => &CLAUDE,
-            Format::Chimera => &CHIMERA,
-            Format::PiDesign => &DESIGN,
-            _ => &PI,
-        }
-    }
-}
+pub(super) static CLAUDE: FieldNames =
+    FieldNames { id: "uuid", parent: "parentUuid", time: "timestamp", kept: "" };

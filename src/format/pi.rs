@@ -47,18 +47,16 @@ fn is_openclaws(gathered: &Gathered) -> bool {
     gathered.marks.openclaw || gathered.openclaw.has_leaf() && cwd.is_some_and(in_its_home)
 }
 
-pub(super) fn dialect(format: Format) -> &'static dyn Dialect {
-    match format {
-        Format::PiV1 => &Pi { ids: Ids::None, leaf_entries: false },
-        Format::PiDesign => &Pi { ids: Ids::Uuid, leaf_entries: false },
-        Format::Harness => &Pi { ids: Ids::Id, leaf_entries: true },
-        Format::HarnessV4 => &V4,
-        Format::OpenClaw => &OpenClaw,
-        _ => &Pi { ids: Ids::Id, leaf_entries: false },
-    }
-}
+/// The rules of version 3, and of all that have the same.
+pub(super) static PI: Pi = Pi { ids: Ids::Id, leaf_entries: false };
+/// The rules of version 1.
+pub(super) static V1: Pi = Pi { ids: Ids::None, leaf_entries: false };
+/// The rules of the format of the design document.
+pub(super) static DESIGN: Pi = Pi { ids: Ids::Uuid, leaf_entries: false };
+/// The rules of the harness.
+pub(super) static HARNESS: Pi = Pi { ids: Ids::Id, leaf_entries: true };
 
-struct Pi {
+pub(super) struct Pi {
     ids: Ids,
     leaf_entries: bool,
 }
@@ -513,7 +511,7 @@ fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
 }
 
 /// OpenClaw's dialect of version 3; read-only. [`super::openclaw`] links its entries.
-struct OpenClaw;
+pub(super) struct OpenClaw;
 
 impl Dialect for OpenClaw {
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
@@ -525,7 +523,7 @@ impl Dialect for OpenClaw {
     }
 
     fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
-        dialect(Format::Pi).classify(line, gathered)
+        PI.classify(line, gathered)
     }
 
     fn head(&self, session: &Session) -> Head {
@@ -540,7 +538,7 @@ impl Dialect for OpenClaw {
 ///
 /// The first has a lane for each conversation and facts about the session, the second has values
 /// for both; HEAD is the leaf of the lane `main`.
-struct V4;
+pub(super) struct V4;
 
 impl Dialect for V4 {
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {

@@ -1,8 +1,6 @@
 //! Programs whose session files resemble those of pi, Chimera or Claude Code but differ from them;
 //! nothing is ever written to them.
 
-use super::Format;
-
 /// A program that derives its session files from those of another agent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Program {
@@ -63,21 +61,6 @@ impl Program {
             Program::Codex => "it is a session of Codex, which bough only reads",
             Program::Gemini => "it is a session of Gemini CLI, which bough only reads",
             Program::Copilot => "it is a session of GitHub Copilot CLI, which bough only reads",
-        }
-    }
-}
-
-impl Format {
-    /// Returns the program to which the derived format belongs, or `None` for formats that bough
-    /// writes.
-    pub fn program(self) -> Option<Program> {
-        match self {
-            Format::OpenClaw => Some(Program::OpenClaw),
-            Format::Prime => Some(Program::Prime),
-            Format::Codex => Some(Program::Codex),
-            Format::Gemini => Some(Program::Gemini),
-            Format::Copilot => Some(Program::Copilot),
-            _ => None,
         }
     }
 }
