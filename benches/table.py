@@ -49,6 +49,53 @@ def pi(path, size, mean, chain=False):
     return at
 
 
+def codex(path, size):
+    """A rollout of Codex, with the lines that version 0.171 writes for prompts, calls and replies."""
+    rng, turn, ordinal, written = random.Random(7), 0, 0, 0
+    texts = [text(rng, max(10, int(rng.expovariate(1 / 1600)))) for _ in range(500)]
+    secret = "".join(rng.choice("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") for _ in range(1200))
+    said = lambda: texts[rng.randrange(500)]
+    cut = lambda size: said()[:size].rstrip("\\")
+    with open(path, "w") as file:
+        def line(ty, payload):
+            nonlocal ordinal, written
+            row = f'{{"timestamp":"2026-01-01T00:00:00.000Z","ordinal":{ordinal},"type":"{ty}","payload":{{{payload}}}}}\n'
+            file.write(row)
+            ordinal, written = ordinal + 1, written + len(row)
+
+        def item(ty, rest):
+            about = f'"internal_chat_message_metadata_passthrough":{{"turn_id":"{name}","create_time":1767225600.5}}'
+            line("response_item", f'"type":"{ty}","id":"item_{ordinal:x}",{rest},{about}')
+
+        def usage(call):
+            spent = '{"input_tokens":1200,"cached_input_tokens":1000,"output_tokens":34,"reasoning_output_tokens":10,"total_tokens":1234}'
+            line("token_usage_record", f'"thread_id":"s","turn_id":"{name}","session_id":"s","root_turn_id":"{name}","response_id":"resp_{ordinal:x}",'
+                 f'"usage":{spent},"turn_token_usage":{spent},"thread_token_usage":{spent}')
+            line("event_msg", f'"type":"token_count","info":{{"total_token_usage":{spent},"last_token_usage":{spent},"model_context_window":258400}},"rate_limits":null')
+
+        name = "t0"
+        line("session_meta", '"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/","originator":"codex_exec","cli_version":"0.171.0","source":"exec"')
+        while written < size:
+            turn, name = turn + 1, f"01a22674-b160-7fd1-abf2-{turn:012x}"
+            line("event_msg", f'"type":"task_started","turn_id":"{name}","started_at":1767225600,"model_context_window":258400')
+            line("turn_context", f'"turn_id":"{name}","cwd":"/","approval_policy":"never","sandbox_policy":{{"type":"read-only"}},"model":"gpt-5.2","summary":"auto"')
+            prompt = cut(400)
+            item("message", f'"role":"user","content":[{{"type":"input_text","text":"{prompt}"}}]')
+            line("event_msg", f'"type":"user_message","message":"{prompt}","kind":"plain"')
+            for _ in range(rng.randrange(1, 9)):
+                item("reasoning", f'"summary":[{{"type":"summary_text","text":"{cut(200)}"}}],"content":null,"encrypted_content":"{secret[:rng.randrange(400, 1200)]}"')
+                item("function_call", f'"status":"completed","name":"exec_command","arguments":"{{\\"cmd\\":\\"sed -n 1,80p src/lib.rs\\",\\"workdir\\":\\"/\\"}}","call_id":"call_{ordinal:x}"')
+                usage(ordinal)
+                item("function_call_output", f'"call_id":"call_{ordinal - 3:x}","output":"Process exited with code 0\\nOutput:\\n{said()}{said()}"')
+            reply = said()
+            item("message", f'"status":"completed","role":"assistant","content":[{{"type":"output_text","text":"{reply}"}}]')
+            line("event_msg", f'"type":"agent_message","message":"{reply}","phase":"final_answer"')
+            line("event_msg", f'"type":"task_complete","turn_id":"{name}","last_agent_message":"{reply}","completed_at":1767225600')
+            if turn % 100 == 0:
+                line("event_msg", '"type":"thread_rolled_back","num_turns":2')
+    return ordinal
+
+
 def one_line(path, size):
     """A session with one entry of `size` bytes."""
     with open(path, "w") as file:
@@ -91,6 +138,7 @@ def main():
         ("typical: entries of 1.9 KB", "typical.jsonl", lambda path: pi(path, size, 1600), ["fsck", "branches", "log --all --oneline -n 20", "log --oneline -n 20"]),
         ("small: entries of 250 B", "small.jsonl", lambda path: pi(path, size, 60), ["fsck", "branches"]),
         ("one chain", "chain.jsonl", lambda path: pi(path, size, 1600, True), ["branches"]),
+        ("Codex", "codex.jsonl", lambda path: codex(path, size), ["fsck", "status", "log --oneline -n 20", "stats"]),
         ("one line", "line.jsonl", lambda path: one_line(path, size), ["fsck"]),
     ]
     print("| session | command | ms | ÷ `wc -l` | ÷ `jq -c .type` | MiB |\n| --- | --- | --- | --- | --- | --- |")
