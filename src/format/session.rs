@@ -6,7 +6,7 @@ pub use append::Segment;
 
 use super::diagnostics::Diagnostics;
 use super::multiline::{LineFault, Multiline, faults_of};
-use super::{Format, LabelLines, Labels, LineVerdict, Link, ParentRef, Program};
+use super::{Format, HELD, LabelLines, Labels, LineVerdict, Link, ParentRef, Program};
 use crate::json::{Ending, Field, Line, Notes, Reader, Shape, Str, each_item, each_member, place_in, string};
 use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Source, Span, Time, Tree,
@@ -342,6 +342,9 @@ impl Builder {
     /// Processes the next line of the file.
     pub fn line(&mut self, line: &Line<'_>) {
         self.count(line);
+        // Whether a longer line is in memory depends on how its bytes came.
+        let cut = Line { bytes: None, ..*line };
+        let line = if self.format.is_guest() && line.len > HELD as u64 { &cut } else { line };
         if self.joins_lines(line) {
             if self.spread.takes(line) {
                 return self.place_held(false);
@@ -376,12 +379,13 @@ impl Builder {
     /// Places the items of a list on a line, one after the other, as if each were on a line of its
     /// own.
     fn each_write(&mut self, line: &Line<'_>, list: &[u8]) {
-        let mut reader = self.again.take().unwrap_or_default();
+        let mut reader = self.again.take().unwrap_or_else(|| self.format.reader());
         for item in each_item(list) {
             let place = place_in(line.bytes.unwrap_or(list), item);
             reader.restart(line.offset + place.start as u64, line.number - 1);
             reader.feed(item, |line| self.add_line(line));
-            reader.finish(|line| self.add_line(line));
+            // Lines that end are read faster.
+            reader.feed(b"\n", |line| self.add_line(line));
         }
         self.again = Some(reader);
     }

@@ -37,6 +37,10 @@ pub enum Format {
     Copilot,
 }
 
+/// How long the lines of formats that are only read may be to be read as a whole. Such lines carry
+/// whole conversations, so this is more than for other formats.
+const HELD: usize = 64 << 20;
+
 /// What is known of a format.
 struct Row {
     format: Format,
@@ -178,8 +182,14 @@ impl Format {
     /// Creates a reader for its lines.
     pub fn reader(self) -> Reader {
         let mut reader = Reader::new();
-        reader.python(self.is_python());
+        self.prepare(&mut reader);
         reader
+    }
+
+    /// Prepares a reader for its lines.
+    pub fn prepare(self, reader: &mut Reader) {
+        reader.python(self.is_python());
+        reader.hold(self.is_guest().then_some(HELD));
     }
 
     /// Returns the rules of the format.

@@ -87,7 +87,8 @@ pub struct Notes {
 /// finds the wanted fields.
 ///
 /// Values may be nested 131,072 levels deep. Memory stays below a few MiB whatever the lines are: a
-/// line of more than 1 MiB is read in pieces as they come, and is not held in memory.
+/// line of more than 1 MiB is read in pieces as they come, and is not held in memory
+/// (unless the reader is for longer ones: [`Reader::hold`]).
 ///
 /// ```
 /// let text = b"{\"type\":\"session\",\"id\":\"s\"}\n";
@@ -119,6 +120,12 @@ impl Reader {
     /// them. Also applies to the files that follow.
     pub fn python(&mut self, python: bool) {
         self.lines.machine.python = python;
+    }
+
+    /// Sets whether lines of up to so many bytes are held in memory, instead of those of up to 1 MiB.
+    /// Longer lines may be held, too. Also applies to the files that follow.
+    pub fn hold(&mut self, bytes: Option<usize>) {
+        self.block.hold(bytes.unwrap_or(SIZES.line));
     }
 
     /// Starts another file and reuses the memory. `offset` is the position of the next byte in the

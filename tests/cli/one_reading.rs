@@ -5,15 +5,15 @@
 use crate::fsck_claude::applied;
 use crate::support::chance::config;
 use crate::support::damage::damage;
-use crate::support::sessions::{sessions, sessions_below};
+use crate::support::sessions::{guests, sessions, sessions_below};
 use crate::support::{sandbox, shared};
 use bough::format::{Format, Ids, Session};
 use bough::fsck::{self, Check, Examined, NoSurroundings, RepairOptions};
-use bough::model::{Key, Table};
+use bough::model::{Flags, Key, Table};
 use bough::store::{self, Options};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -156,6 +156,58 @@ fn all_commands_agree_on_the_sessions() {
     each(&sessions(), |at, name, bytes| check(name, bytes, at % 8 == 0));
 }
 
+/// A line of a guest carries whole conversations and pictures: what it says does not depend on its length, nor on how its
+/// bytes arrive.
+#[test]
+fn long_lines_of_guests_are_read_as_short_ones() {
+    let time = "2026-03-02T00:00:00.000Z";
+    let codex = |payload: Value| json!({ "timestamp": time, "type": "response_item", "payload": payload });
+    let prompt = |text: &str| {
+        codex(
+            json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] }),
+        )
+    };
+    let event = |at: usize, ty: &str, data: Value| json!({ "type": ty, "data": data, "id": format!("e{at}"), "timestamp": time, "parentId": at.checked_sub(1).map(|at| format!("e{at}")) });
+    // Around the size of a block that is read, and much more.
+    for size in [10, 900_000, (1 << 20) + 1000, 1_200_000, 3_000_000] {
+        let long = "text ".repeat(size / 5);
+        let sessions = [
+            vec![
+                json!({ "timestamp": time, "type": "session_meta", "payload": { "id": "s", "cwd": "/p" } }),
+                prompt("one"),
+                prompt(&format!("<environment_context>{long}</environment_context>")),
+            ],
+            vec![
+                json!({ "sessionId": "s", "projectHash": "h", "startTime": time }),
+                json!({ "id": "m1", "timestamp": time, "type": "user", "content": "one" }),
+                json!({ "$set": { "messages": [
+                    { "id": "m2", "timestamp": time, "type": "user", "content": long },
+                    { "id": "m3", "timestamp": time, "type": "user", "content": [{ "functionResponse": { "id": "c", "name": "x", "response": { "output": long } } }] },
+                ] } }),
+            ],
+            vec![
+                event(0, "session.start", json!({ "sessionId": "s", "context": { "cwd": "/p" } })),
+                event(1, "user.message", json!({ "content": "one" })),
+                event(
+                    2,
+                    "assistant.message",
+                    json!({ "content": long, "toolRequests": [{ "toolCallId": "c", "name": "x", "arguments": {} }] }),
+                ),
+            ],
+        ];
+        for (lines, wanted) in sessions.iter().zip(["user attachment", "user user tool", "user assistant"]) {
+            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            check(&format!("{size}: {wanted}"), text.as_bytes(), true);
+            let session = read(text.as_bytes()).unwrap();
+            let kinds: Vec<&str> = session.entries.all().map(|ix| session.entries.kind(ix).name()).collect();
+            let kinds = kinds.join(" ");
+            assert_eq!(kinds.strip_prefix("header ").unwrap_or(&kinds), wanted, "{size}");
+            let has_call = session.entries.all().any(|ix| session.entries.flags(ix).has(Flags::CALL));
+            assert_eq!(has_call, wanted == "user assistant", "{size}");
+        }
+    }
+}
+
 #[test]
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn all_commands_agree_on_the_reference_files() {
@@ -174,6 +226,14 @@ proptest! {
     #[test]
     fn all_commands_agree_on_damaged_sessions(file in any::<Index>(), damage in prop::collection::vec(damage(), 1..6)) {
         let path = file.get(&sessions()).clone();
+        let mut bytes = fs::read(&path).unwrap();
+        damage.iter().for_each(|damage| damage.on(&mut bytes));
+        check(&format!("{} with {damage:?}", path.display()), &bytes, true);
+    }
+
+    #[test]
+    fn all_commands_agree_on_damaged_guests(file in any::<Index>(), damage in prop::collection::vec(damage(), 1..6)) {
+        let path = file.get(&guests()).clone();
         let mut bytes = fs::read(&path).unwrap();
         damage.iter().for_each(|damage| damage.on(&mut bytes));
         check(&format!("{} with {damage:?}", path.display()), &bytes, true);

@@ -3,7 +3,8 @@
 
 use crate::support::chance::config;
 use crate::support::damage::damage;
-use crate::support::sessions::sessions;
+use crate::support::sessions::{guests, sessions};
+use bough::context::Context;
 use bough::format::Content;
 use bough::model::{Ix, Source};
 use bough::ops::branches::{self, BranchRule};
@@ -32,6 +33,13 @@ proptest! {
     fn random_damage(file in any::<Index>(), damage in prop::collection::vec(damage(), 1..6)) {
         let files = sessions();
         let mut bytes = fs::read(file.get(&files)).unwrap();
+        damage.iter().for_each(|damage| damage.on(&mut bytes));
+        look_at(&bytes);
+    }
+
+    #[test]
+    fn random_damage_of_guests(file in any::<Index>(), damage in prop::collection::vec(damage(), 1..6)) {
+        let mut bytes = fs::read(file.get(&guests())).unwrap();
         damage.iter().for_each(|damage| damage.on(&mut bytes));
         look_at(&bytes);
     }
@@ -79,12 +87,26 @@ fn look_at(bytes: &[u8]) {
     fs::write(&path, bytes).unwrap();
     let Ok(mut opened) = store::open(&path, Options::default()) else { return };
     questions(&opened);
+    contexts(&opened);
     if opened.session.format == bough::format::Format::Claude {
         let reading = thread::read(&opened.session, &opened.files).unwrap();
         opened.session.tree = reading.tree();
         questions(&opened);
     }
     assert_eq!(fs::read(&path).unwrap(), bytes, "reading wrote");
+}
+
+/// Builds and reads what would be sent at HEAD, and at some entries.
+fn contexts(opened: &Opened) {
+    let session = &opened.session;
+    let mut line = Vec::new();
+    let some = session.entries.all().step_by(1 + session.entries.len() / 3).map(Some);
+    for leaf in [Context::position(session), None].into_iter().chain(some) {
+        let context = Context::build(session, &opened.files, leaf).unwrap();
+        for message in &context.messages {
+            message.read(session, &opened.files, &mut line).unwrap();
+        }
+    }
 }
 
 fn questions(opened: &Opened) {

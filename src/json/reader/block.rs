@@ -65,7 +65,15 @@ impl Block {
         }
     }
 
+    pub(super) fn hold(&mut self, line: usize) {
+        self.sizes.line = line;
+    }
+
     pub(super) fn restart(&mut self, offset: u64) {
+        // What a very long line took is given back.
+        if self.buffer.len() > 2 * (SIZES.line + SIZES.block) {
+            self.buffer = vec![0; self.sizes.block];
+        }
         self.have = 0;
         self.base = offset;
         self.cut = Cut::default();

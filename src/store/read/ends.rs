@@ -35,7 +35,7 @@ pub fn open_ends(path: &Path, options: Options) -> Result<Opened, Error> {
     builder.begin_file();
     let mut reader = Reader::with_blocks(head.len().max(END) + 1);
     let whole = len <= head.len() as u64;
-    reader.python(chosen.format.is_python());
+    chosen.format.prepare(&mut reader);
     reader.feed(&head, |line| builder.line(line));
     if !whole {
         builder.partial();

@@ -186,7 +186,7 @@ mod tests {
         let read = read_with(2, text.len() as u64, segment, file.as_file(), || builder(text)).unwrap();
         let read = read.map(Builder::finish);
         let mut whole = builder(text);
-        lines(file.as_file(), &mut Reader::new(), 0, u64::MAX, |line| whole.line(line)).unwrap();
+        lines(file.as_file(), &mut whole.reader(), 0, u64::MAX, |line| whole.line(line)).unwrap();
         let whole = whole.finish();
         if let Some(session) = &read {
             assert_eq!(
@@ -258,9 +258,18 @@ mod tests {
 {"id":"m5","timestamp":"2026-03-02T00:00:00.000Z","type":"user","content":"six"}
 "#;
 
+    const COPILOT: &str = r#"{"type":"session.start","data":{"sessionId":"s","context":{"cwd":"/p"}},"id":"e1","timestamp":"2026-03-02T00:00:00.000Z","parentId":null}
+{"type":"session.title_changed","data":{"title":"first"},"id":"e2","timestamp":"2026-03-02T00:00:00.000Z","parentId":"e1"}
+{"type":"user.message","data":{"content":"one"},"id":"e3","timestamp":"2026-03-02T00:00:01.000Z","parentId":"e2"}
+{"type":"assistant.message","data":{"content":"two","toolRequests":[{"toolCallId":"t1","name":"x"}]},"id":"e4","timestamp":"2026-03-02T00:00:02.000Z","parentId":"e3"}
+{"type":"tool.execution_complete","data":{"toolCallId":"t1","success":true},"id":"e5","timestamp":"2026-03-02T00:00:03.000Z","parentId":"e4"}
+{"type":"session.title_changed","data":{},"id":"e6","timestamp":"2026-03-02T00:00:03.000Z","parentId":"e5"}
+{"type":"user.message","data":{"content":"three"},"id":"e7","timestamp":"2026-03-02T00:00:04.000Z","parentId":"e3"}
+"#;
+
     #[test]
     fn a_file_in_segments_is_the_file() {
-        for text in [PI, PI_V1, OPENCLAW, CLAUDE, CODEX, GEMINI] {
+        for text in [PI, PI_V1, OPENCLAW, CLAUDE, CODEX, GEMINI, COPILOT] {
             let mut joined = 0;
             for segment in 1..text.len() as u64 {
                 joined += usize::from(check(text.as_bytes(), segment));
@@ -304,10 +313,11 @@ mod tests {
         #[test]
         fn damaged_files_in_segments_are_the_same(
             cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 0..6),
-            claude: bool,
+            text in prop::sample::select(vec![PI, CLAUDE, CODEX, GEMINI, COPILOT]),
             segment in 1u64..700,
         ) {
-            let mut text = if claude { CLAUDE } else { PI }.repeat(2).into_bytes();
+            let (_, again) = text.split_once('\n').unwrap();
+            let mut text = format!("{text}{again}").into_bytes();
             for (at, other, byte) in cuts {
                 let (at, other) = (at.index(text.len()), other.index(text.len()));
                 match byte % 4 {

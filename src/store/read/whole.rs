@@ -258,7 +258,7 @@ fn read_with(
     let chosen = detect_format(path, file, start, options)?;
     let mut builder = begin(chosen, options);
     builder.expect(len, &start[..count.min(HEAD)]);
-    reader.python(chosen.format.is_python());
+    chosen.format.prepare(reader);
     reader.advance(count, |line| builder.line(line));
     // A file may have grown since its length was determined: this was everything only if there was
     // room for more.

@@ -28,3 +28,8 @@ pub fn sessions() -> Vec<PathBuf> {
     assert!(!found.is_empty());
     found
 }
+
+/// Returns the sessions of formats that are only read.
+pub fn guests() -> Vec<PathBuf> {
+    sessions_below(&project().join("tests/cli/sessions/guests"))
+}
