@@ -7,7 +7,7 @@
 
 use super::{Context, Message, Model, Origin, Part, Patch, Said, Why};
 use crate::format::{Block, Content, Session, codex_item, is_codex_prompt};
-use crate::json::{each_item, member};
+use crate::json::{each_item, member, place_in};
 use crate::model::{Ix, Kind, Source};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -97,8 +97,8 @@ impl Draft<'_> {
         let payload = member(line, "payload").unwrap_or_default();
         let kept = match member(payload, "replacement_history").filter(|list| list.starts_with(b"[")) {
             Some(list) => {
-                for (number, item) in each_item(list).enumerate() {
-                    let part = Part::Item(number);
+                for item in each_item(list) {
+                    let part = Part::Item(place_in(line, item));
                     let mut kept = Item::new(entry, Origin::Carried, part, &codex_item(item));
                     kept.is_prompt = is_codex_prompt(item);
                     self.items.push(kept);
@@ -172,10 +172,7 @@ impl Draft<'_> {
 
 pub(super) fn read_message<'l>(message: &Message, session: &Session, line: &'l [u8]) -> Said<'l> {
     let content = match message.part {
-        Part::Item(number) => {
-            let list = member(line, "payload").and_then(|payload| member(payload, "replacement_history"));
-            codex_item(each_item(list.unwrap_or_default()).nth(number).unwrap_or_default())
-        }
+        Part::Item(_) => codex_item(line),
         _ => Content::read(session.format, line),
     };
     let mut blocks = content.blocks;

@@ -9,6 +9,7 @@ use crate::format::{Block, Content, Session};
 use crate::json::{member, string};
 use crate::model::{Ix, Kind, Source};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io;
 
 pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
@@ -21,6 +22,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
             Kind::Assistant => ("assistant", Origin::Message, Part::Message),
             Kind::Tool => ("tool", Origin::Message, Part::Message),
             Kind::Compaction => {
+                reply.close(&mut context.messages);
                 for message in std::mem::take(&mut context.messages) {
                     let why = match message.origin {
                         Origin::Compaction => Why::OlderCompaction { by: entry },
@@ -44,21 +46,15 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
             context.models = vec![("default".into(), model)];
         }
         let message = Message::new(entry, role, origin, part);
-        if role != "tool" {
-            reply.close(&mut context.messages);
+        if role == "tool" {
+            reply.answer(content.answers().next().unwrap_or_default(), message);
+            continue;
         }
-        match content.answers().next().and_then(|call| reply.order(call)) {
-            // The results of a reply are sent in the order of its calls.
-            Some(order) => {
-                let later = reply.answered.iter().filter(|known| **known > order).count();
-                context.messages.insert(context.messages.len() - later, message);
-                reply.answered.push(order);
-            }
-            None => context.messages.push(message),
-        }
+        reply.close(&mut context.messages);
+        context.messages.push(message);
         if role == "assistant" {
             let calls = content.calls().map(|(id, tool, _)| (id.to_owned(), tool.to_owned())).collect();
-            reply = Reply { at: context.messages.len() - 1, calls, answered: Vec::new() };
+            reply = Reply::new(context.messages.len() - 1, calls);
         }
     }
     reply.close(&mut context.messages);
@@ -69,35 +65,53 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
 /// The result that the client makes up for a call that has none.
 const INTERRUPTED: &str = "The execution of this tool, or a previous tool was interrupted.";
 
-/// The last reply.
+/// The last reply, and what followed it.
 #[derive(Default)]
 struct Reply {
     /// Its message.
     at: usize,
     /// Its calls: id and tool.
     calls: Vec<(String, String)>,
-    /// The places among them of those that were answered.
-    answered: Vec<usize>,
+    /// The place of each call among them.
+    orders: HashMap<String, usize>,
+    /// Whether each call was answered.
+    answered: Vec<bool>,
+    /// The results, each with the place of its call; those of no call come last.
+    results: Vec<(usize, Message)>,
 }
 
 impl Reply {
-    /// Returns the place of a call that was not answered yet.
-    fn order(&self, call: &str) -> Option<usize> {
-        let order = self.calls.iter().position(|(id, _)| id == call)?;
-        (!self.answered.contains(&order)).then_some(order)
+    fn new(at: usize, calls: Vec<(String, String)>) -> Reply {
+        let mut orders = HashMap::new();
+        for (order, (id, _)) in calls.iter().enumerate() {
+            orders.entry(id.clone()).or_insert(order);
+        }
+        Reply { at, answered: vec![false; calls.len()], calls, orders, results: Vec::new() }
     }
 
-    /// Notes the results that are made up: each after what was said before it.
-    fn close(&mut self, messages: &mut [Message]) {
-        let mut at = self.at;
-        for (order, (call, tool)) in self.calls.drain(..).enumerate() {
-            if self.answered.contains(&order) {
+    /// Adds a result.
+    fn answer(&mut self, call: &str, message: Message) {
+        let order = self.orders.get(call).copied().filter(|order| !self.answered[*order]);
+        if let Some(order) = order {
+            self.answered[order] = true;
+        }
+        self.results.push((order.unwrap_or(usize::MAX), message));
+    }
+
+    /// Appends the results in the order of the calls, as they are sent, and notes those that are
+    /// made up: each after what was said before it.
+    fn close(&mut self, messages: &mut Vec<Message>) {
+        let Reply { at, calls, answered, mut results, .. } = std::mem::take(self);
+        results.sort_by_key(|(order, _)| *order);
+        messages.extend(results.into_iter().map(|(_, message)| message));
+        let mut at = at;
+        for ((call, tool), answered) in calls.into_iter().zip(answered) {
+            if answered {
                 at += 1;
             } else if let Some(message) = messages.get_mut(at) {
                 message.patches.push(Patch::ResultMadeUp { call, tool, text: INTERRUPTED });
             }
         }
-        self.answered.clear();
     }
 }
 

@@ -20,10 +20,11 @@ pub(crate) use pi::kept_in_version_1;
 
 use crate::format::{Block, Format, Session, Usage, blocks};
 use crate::json::{each_item, member, string, text};
-use crate::model::{Ix, Source};
+use crate::model::{Ix, Source, Span};
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 /// What the agent would send, and which entries of the path it would leave out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -446,8 +447,8 @@ enum Part {
     Notes,
     /// `replacement.content` of another line, which is an edit.
     Edit(Ix),
-    /// An item of the history that a compaction of Codex stores.
-    Item(usize),
+    /// An item of the history that a compaction of Codex stores: where it is in the line.
+    Item(Range<usize>),
     /// The results in a reply of Gemini.
     Results,
     /// Parts of a message of Claude Code.
@@ -557,7 +558,8 @@ impl Message {
         }
     }
 
-    /// Reads the content of the message; `line` receives the bytes of its line.
+    /// Reads the content of the message; `line` receives the bytes of its line, or of the part of it
+    /// that the message is.
     pub fn read<'l>(
         &self,
         session: &Session,
@@ -570,7 +572,12 @@ impl Message {
         };
         line.clear();
         if let Some(at) = at {
-            source.read(session.span(at), line)?;
+            let mut span = session.span(at);
+            if let Part::Item(place) = &self.part {
+                // A compaction may store very many.
+                span = Span { offset: span.offset + place.start as u64, len: place.len() as u64, ..span };
+            }
+            source.read(span, line)?;
         }
         if let Part::Claude(parts) = &self.part {
             return Ok(claude::read_message(parts, line));

@@ -182,3 +182,93 @@ fn a_revision_may_have_any_number_of_suffixes() {
         run(long.clone().into_iter(), &["rev-parse", "F", &revision], wanted);
     }
 }
+
+fn codex(ty: &str, payload: Value) -> Value {
+    json!({ "timestamp": TIME, "type": ty, "payload": payload })
+}
+
+fn codex_header() -> Value {
+    codex("session_meta", json!({ "id": "s", "timestamp": TIME, "cwd": "/" }))
+}
+
+fn said(role: &str, text: &str) -> Value {
+    json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] })
+}
+
+/// The commands that read a session as a whole.
+const READING: [&[&str]; 5] =
+    [&["status", "F"], &["fsck", "F"], &["log", "--all", "F"], &["context", "F"], &["stats", "F"]];
+
+#[test]
+fn many_turns_that_codex_took_back_are_read_in_time() {
+    let rollback =
+        |turns: Value| codex("event_msg", json!({ "type": "thread_rolled_back", "num_turns": turns }));
+    let prompts = || (0..30_000).map(|_| codex("response_item", said("user", "text")));
+    for turns in [json!(0), json!(1), json!(u32::MAX)] {
+        for words in [&["status", "F"], &["fsck", "F"]] {
+            let rollbacks = (0..30_000).map(|_| rollback(turns.clone()));
+            run([codex_header()].into_iter().chain(prompts()).chain(rollbacks), words, 0);
+        }
+    }
+    // Each turn is taken back at once, after many entries that stay.
+    let context = || codex("response_item", said("user", "<environment_context>x</environment_context>"));
+    let turns = (0..15_000).flat_map(|_| [codex("response_item", said("user", "text")), rollback(json!(1))]);
+    run((0..30_000).map(|_| context()).chain(turns), &["status", "F"], 0);
+}
+
+#[test]
+fn a_long_history_in_a_compaction_is_sent_in_time() {
+    let history: Vec<Value> = (0..30_000).map(|at| said("user", &format!("text {at}"))).collect();
+    let compacted = codex("compacted", json!({ "message": "so far", "replacement_history": history }));
+    for words in READING {
+        let prompt = codex("response_item", said("user", "text"));
+        run([codex_header(), prompt, compacted.clone()].into_iter(), words, 0);
+    }
+}
+
+fn copilot(at: usize, ty: &str, data: Value) -> Value {
+    let id = |at: usize| format!("{at:08x}-0000-4000-8000-000000000000");
+    json!({ "type": ty, "data": data, "id": id(at), "timestamp": TIME, "parentId": at.checked_sub(1).map(id) })
+}
+
+#[test]
+fn the_calls_of_one_reply_of_copilot_are_answered_in_time() {
+    let count = 20_000;
+    let calls: Vec<Value> = (0..count)
+        .map(|at| json!({ "toolCallId": format!("t{at}"), "name": "x", "arguments": {} }))
+        .collect();
+    let header =
+        copilot(0, "session.start", json!({ "sessionId": "s", "version": 1, "context": { "cwd": "/" } }));
+    let reply = copilot(1, "assistant.message", json!({ "content": "", "toolRequests": calls }));
+    let result = |at: usize| {
+        let call = format!("t{}", count - 1 - at);
+        copilot(
+            at + 2,
+            "tool.execution_complete",
+            json!({ "toolCallId": call, "success": true, "result": { "content": "" } }),
+        )
+    };
+    for words in READING {
+        run([header.clone(), reply.clone()].into_iter().chain((0..count).map(result)), words, 0);
+    }
+}
+
+#[test]
+fn many_messages_that_gemini_took_back_are_read_in_time() {
+    let message =
+        |at: usize| json!({ "id": format!("m{at}"), "timestamp": TIME, "type": "user", "content": "text" });
+    let count = 20_000;
+    for to in ["none", "m0", "last"] {
+        let rewinds = (0..count).map(|at| match to {
+            "last" => json!({ "$rewindTo": format!("m{}", count - 1 - at) }),
+            to => json!({ "$rewindTo": to }),
+        });
+        run((0..count).map(message).chain(rewinds), &["status", "F"], 0);
+    }
+    let header = json!({ "sessionId": "s", "projectHash": "p", "startTime": TIME });
+    let all: Vec<Value> = (0..1000).map(message).collect();
+    let set = json!({ "$set": { "messages": all } });
+    for words in READING {
+        run([header.clone()].into_iter().chain((0..30).map(|_| set.clone())), words, 0);
+    }
+}
