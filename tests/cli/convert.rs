@@ -5,7 +5,7 @@ use crate::support::files;
 use bough::format::{Format, Ids, Session};
 use bough::model::{Source, Table, Time};
 use bough::ops::Snapshot;
-use bough::ops::convert::conversation::{self, Conversation, Part, Speaker};
+use bough::ops::convert::conversation::{self, Conversation, NO_PROMPT, Part, Speaker};
 use bough::ops::convert::{self, Options, TARGETS, Thinking};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -88,6 +88,10 @@ fn said(conversation: &Conversation, last: Option<usize>) -> Vec<Value> {
             out.push(json!({ "who": who, "said": said }));
         }
     }
+    // Claude Code needs a prompt before the first reply.
+    if out.first().is_some_and(|first| first["said"]["text"] == NO_PROMPT) {
+        out.remove(0);
+    }
     out
 }
 
@@ -132,7 +136,8 @@ fn a_converted_session_sends_what_the_old_one_sends() {
             }
             let has_images = all.iter().any(|branch| branch.contains("\"image\""));
             if same && to != Format::Codex && !(to == Format::Chimera && has_images) {
-                // Claude Code's thread puts a conversation that begins with a reply after another one.
+                // Claude Code's thread puts a conversation that begins with a reply after another one, even
+                // with a prompt of the program before it.
                 let stands = |_: &&String| to != Format::Claude || !has_reply_first(&all);
                 let is_gone = |branch: &&String| !new_all.iter().any(|new| is_start(branch, new));
                 for lost in all.difference(&new_all).filter(stands).filter(is_gone) {
@@ -169,4 +174,135 @@ fn nothing_but_known_faults_is_in_a_converted_session() {
             assert_eq!(new.format, to, "{name}");
         }
     }
+}
+
+/// Returns what is said on the way to HEAD after a conversion, in short: `user: text`, `call 1`,
+/// `result 1: text`.
+fn in_short(lines: &[Value], to: Format) -> Vec<String> {
+    let bytes: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let (session, source) = read(bytes.as_bytes()).unwrap();
+    let bytes = convert(&session, &source, to).unwrap();
+    let (new, source) = read(&bytes).unwrap();
+    let whole = Snapshot { session: &new, source: &source };
+    let conversation = conversation::read(whole, &[]).unwrap();
+    let mut out = Vec::new();
+    let text = |parts: &[Part]| match parts {
+        [Part::Text(text)] => text.clone(),
+        parts => format!("{} parts", parts.len()),
+    };
+    for turn in &conversation.turns {
+        match &turn.speaker {
+            Speaker::User => out.push(format!("user: {}", text(&turn.parts))),
+            Speaker::Tool { call, .. } => out.push(format!("result {call}: {}", text(&turn.parts))),
+            Speaker::Model { .. } => out.extend(turn.parts.iter().map(|part| match part {
+                Part::Call { id, .. } => format!("call {id}"),
+                part => format!("model: {}", text(std::slice::from_ref(part))),
+            })),
+        }
+    }
+    out
+}
+
+fn chimera(id: u32, message: Value) -> Value {
+    let before = (id > 1).then(|| format!("{:012x}", id - 1));
+    json!({ "type": "message", "id": format!("{id:012x}"), "parent_id": before, "timestamp": 1.5, "message": message })
+}
+
+fn codex(items: Vec<Value>) -> Vec<Value> {
+    let line = |ty: &str, payload: Value| json!({ "timestamp": "2026-11-28T10:00:00.000Z", "type": ty, "payload": payload });
+    let meta = json!({
+        "id": "01900000-0000-7000-8000-000000000001", "timestamp": "2026-11-28T10:00:00.000Z", "cwd": "/work",
+        "originator": "codex_exec", "cli_version": "0.171.0", "source": "exec",
+    });
+    let items = items.into_iter().map(|item| line("response_item", item));
+    [line("session_meta", meta)].into_iter().chain(items).collect()
+}
+
+fn codex_said(role: &str, text: &str) -> Value {
+    let ty = if role == "user" { "input_text" } else { "output_text" };
+    json!({ "type": "message", "role": role, "content": [{ "type": ty, "text": text }] })
+}
+
+fn codex_call(id: &str) -> Value {
+    json!({ "type": "function_call", "call_id": id, "name": "bash", "arguments": "{}" })
+}
+
+fn codex_result(id: &str) -> Value {
+    json!({ "type": "function_call_output", "call_id": id, "output": "ok" })
+}
+
+#[test]
+fn a_prompt_after_a_call_without_a_result_is_kept_at_the_end() {
+    let call = |id: &str| json!({ "id": id, "name": "bash", "arguments": {} });
+    let lines = [
+        chimera(1, json!({ "role": "user", "content": "do it" })),
+        chimera(2, json!({ "role": "assistant", "content": "", "tool_calls": [call("c1"), call("c2")] })),
+        chimera(3, json!({ "role": "tool", "content": "ok", "call_id": "c1" })),
+        chimera(4, json!({ "role": "user", "content": "stop" })),
+    ];
+    let wanted = [
+        "user: do it",
+        "call c1",
+        "call c2",
+        "result c1: ok",
+        "result c2: (no result was recorded)",
+        "user: stop",
+    ];
+    for to in TARGETS {
+        assert_eq!(in_short(&lines, to), wanted, "{}", to.name());
+    }
+}
+
+#[test]
+fn a_result_that_codex_makes_up_does_not_part_the_reply() {
+    let lines = codex(vec![
+        codex_said("user", "do it"),
+        codex_call("c1"),
+        codex_call("c2"),
+        codex_call("c3"),
+        codex_result("c1"),
+        codex_result("c3"),
+        codex_said("assistant", "done"),
+    ]);
+    let wanted = [
+        "user: do it",
+        "call c1",
+        "call c2",
+        "call c3",
+        "result c1: ok",
+        "result c3: ok",
+        "result c2: aborted",
+        "model: done",
+    ];
+    for to in TARGETS {
+        assert_eq!(in_short(&lines, to), wanted, "{}", to.name());
+    }
+}
+
+#[test]
+fn a_text_after_a_call_that_was_cut_off_is_another_reply() {
+    let lines = codex(vec![
+        codex_said("user", "do it"),
+        codex_call("c1"),
+        codex_said("assistant", "again"),
+        codex_call("c2"),
+        codex_result("c2"),
+    ]);
+    let wanted = ["user: do it", "call c1", "result c1: aborted", "model: again", "call c2", "result c2: ok"];
+    for to in TARGETS {
+        assert_eq!(in_short(&lines, to), wanted, "{}", to.name());
+    }
+}
+
+#[test]
+fn claude_code_gets_a_prompt_before_the_first_reply_and_no_blank_texts() {
+    let lines = [
+        chimera(1, json!({ "role": "user", "content": " \n" })),
+        chimera(2, json!({ "role": "assistant", "content": "hello" })),
+        chimera(3, json!({ "role": "assistant", "content": "\n" })),
+        chimera(4, json!({ "role": "user", "content": "hi" })),
+    ];
+    let said = in_short(&lines, Format::Claude);
+    assert_eq!(said, ["user: (no prompt was recorded)", "model: hello", "user: hi"]);
+    assert_eq!(in_short(&lines, Format::Pi), ["user:  \n", "model: hello", "model: \n", "user: hi"]);
 }

@@ -1,6 +1,7 @@
 //! Writes transcripts of Claude Code.
 
-use super::{CallIds, Part, Speaker, Writer, answered, object, turns};
+use super::conversation::NO_PROMPT;
+use super::{CallIds, Loss, Part, Speaker, Turn, Writer, answered, object, turns};
 use crate::format::claude::write::label;
 use crate::format::claude::write::pin;
 use serde_json::{Map, Value, json};
@@ -12,11 +13,23 @@ pub(super) fn write(writer: &mut Writer<'_>, name: Option<&str>) {
     let options = writer.options;
     let mut calls = CallIds::default();
     for turn in turns(writer) {
-        let before = writer.id_before(&turn);
+        let mut before = writer.id_before(&turn);
         let content = content(&turn.parts, &mut calls);
-        if turn.parts.is_empty() && answered(&turn).is_none() {
+        let says_nothing = content.as_array().is_some_and(Vec::is_empty);
+        if says_nothing && answered(&turn).is_none() {
             writer.ids.push(None);
             continue;
+        }
+        if before.is_none() && turn.speaker != Speaker::User {
+            // The first message must be of the user.
+            let id = writer.new_id();
+            let mut line =
+                line(writer, &turn, &id, None, "user", json!({ "role": "user", "content": NO_PROMPT }));
+            line["isMeta"] = true.into();
+            push(writer, &line);
+            let what = "prompts before the first reply: a note is in their place";
+            writer.conversation.losses.push(Loss { what, entry: turn.entry });
+            before = Some(id);
         }
         let id = writer.new_id();
         let (ty, message) = match (&turn.speaker, answered(&turn)) {
@@ -53,11 +66,7 @@ pub(super) fn write(writer: &mut Writer<'_>, name: Option<&str>) {
                 }
             }
         };
-        let line = json!({
-            "parentUuid": before, "isSidechain": false, "userType": "external", "cwd": options.cwd,
-            "sessionId": options.session, "version": VERSION, "gitBranch": "", "type": ty, "message": message,
-            "uuid": id, "timestamp": writer.time(&turn).iso(),
-        });
+        let line = line(writer, &turn, &id, before.as_deref(), ty, message);
         push(writer, &line);
         writer.ids.push(Some(id));
     }
@@ -77,6 +86,15 @@ pub(super) fn write(writer: &mut Writer<'_>, name: Option<&str>) {
     writer.out.extend(pin(prompt.as_deref(), head.as_deref(), session));
 }
 
+fn line(writer: &Writer<'_>, turn: &Turn, id: &str, before: Option<&str>, ty: &str, message: Value) -> Value {
+    let options = writer.options;
+    json!({
+        "parentUuid": before, "isSidechain": false, "userType": "external", "cwd": options.cwd,
+        "sessionId": options.session, "version": VERSION, "gitBranch": "", "type": ty, "message": message,
+        "uuid": id, "timestamp": writer.time(turn).iso(),
+    })
+}
+
 fn content(parts: &[Part], calls: &mut CallIds) -> Value {
     let part = |part: &Part| match part {
         Part::Text(text) => json!({ "type": "text", "text": text }),
@@ -94,8 +112,8 @@ fn content(parts: &[Part], calls: &mut CallIds) -> Value {
             Value::Object(call)
         }
     };
-    // Empty texts are refused.
-    let says = |part: &&Part| !matches!(part, Part::Text(text) if text.is_empty());
+    // Texts without words are refused.
+    let says = |part: &&Part| !matches!(part, Part::Text(text) if text.trim().is_empty());
     Value::Array(parts.iter().filter(says).map(part).collect())
 }
 

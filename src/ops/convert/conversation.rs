@@ -41,6 +41,10 @@ pub enum Part {
 /// The text that stands for a result that is missing.
 const NO_RESULT: &str = "(no result was recorded)";
 
+/// The text that stands for the prompt before a reply that is the first message, where a target needs
+/// one.
+pub const NO_PROMPT: &str = "(no prompt was recorded)";
+
 /// Who says a turn.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Speaker {
@@ -149,7 +153,10 @@ struct Place {
     last: Option<usize>,
     /// What the user said while results were missing: it is put behind them.
     held: Vec<(Vec<Part>, Option<Ix>)>,
-    /// The messages that it comes from.
+    /// The calls of the last reply for which the agent makes up results, and these. They are put behind
+    /// the results that there are, because more parts of the reply may follow.
+    made_up: Vec<(String, &'static str)>,
+    /// The messages that both come from.
     held_key: String,
 }
 
@@ -176,10 +183,12 @@ impl Reading<'_> {
                 continue;
             }
             place.last = self.message(&mut place, message)?;
-            place.held_key = if place.held.is_empty() { String::new() } else { key.1.clone() };
+            let is_done = place.held.is_empty() && place.made_up.is_empty();
+            place.held_key = if is_done { String::new() } else { key.1.clone() };
             self.known.insert(key, place.clone());
         }
-        let key = (place.last, place.held_key.clone());
+        // Not the key of a message: what is held back there is not let go.
+        let key = (place.last, format!("{} end", place.held_key));
         if let Some(known) = self.known.get(&key) {
             return Ok(known.last);
         }
@@ -196,10 +205,17 @@ impl Reading<'_> {
         for call in self.open_calls(last) {
             let name = self.names.get(&call).cloned().unwrap_or_default();
             let entry = last.and_then(|last| self.out.turns[last].entry);
-            self.lose("results of calls that have none: a note is in their place", entry);
-            let parts = vec![Part::Text(NO_RESULT.to_owned())];
+            let text = match place.made_up.iter().find(|(made_up, _)| *made_up == call) {
+                Some((_, text)) => text,
+                None => {
+                    self.lose("results of calls that have none: a note is in their place", entry);
+                    NO_RESULT
+                }
+            };
+            let parts = vec![Part::Text(text.to_owned())];
             last = Some(self.push(last, Speaker::Tool { call, name, is_error: true }, parts, None));
         }
+        place.made_up.clear();
         for (parts, entry) in std::mem::take(&mut place.held) {
             last = Some(self.push(last, Speaker::User, parts, entry));
         }
@@ -248,8 +264,10 @@ impl Reading<'_> {
         self.line = line;
         let mut last = before;
         let has = |wanted: fn(&Block<'_>) -> bool| blocks.iter().any(wanted);
+        let has_calls = has(|block| matches!(block, Block::Call { .. }));
         let is_reply = matches!(&*message.role, "assistant" | "model" | "reasoning")
-            || has(|block| matches!(block, Block::Call { .. } | Block::Thinking { .. }));
+            || has_calls
+            || has(|block| matches!(block, Block::Thinking { .. }));
         let mut parts: Vec<Part> = Vec::new();
         let mut results: Vec<(String, bool, Vec<Part>)> = Vec::new();
         for block in blocks {
@@ -280,10 +298,16 @@ impl Reading<'_> {
         }
         let has_results = !results.is_empty();
         for (call, is_error, parts) in results {
+            if place.made_up.iter().any(|(made_up, _)| *made_up == call) {
+                self.lose("results of calls that have one already", entry);
+                continue;
+            }
             last = self.result(last, message, &call, is_error, parts);
         }
         if is_reply {
-            if !self.goes_on(last) {
+            // Codex goes on after a call without a result only with more calls.
+            let is_cut_off = !place.made_up.is_empty() && !has_calls;
+            if !self.goes_on(last) || is_cut_off {
                 place.last = last;
                 last = self.let_go(place);
             }
@@ -310,12 +334,8 @@ impl Reading<'_> {
             }
         }
         for patch in &message.patches {
-            match patch {
-                Patch::ResultMadeUp { call, text, .. } => {
-                    let parts = vec![Part::Text((*text).to_owned())];
-                    last = self.result(last, message, call, true, parts);
-                }
-                _ => {}
+            if let Patch::ResultMadeUp { call, text, .. } = patch {
+                place.made_up.push((call.clone(), text));
             }
         }
         Ok(last)
