@@ -6,7 +6,8 @@ pub use append::Segment;
 
 use super::diagnostics::Diagnostics;
 use super::multiline::{LineFault, Multiline, faults_of};
-use super::{Format, HELD, LabelLines, Labels, LineVerdict, Link, ParentRef, Program};
+use super::table::HELD;
+use super::{Format, LabelLines, Labels, LineVerdict, Link, ParentRef, Program};
 use crate::json::{Ending, Field, Line, Notes, Reader, Shape, Str, each_item, each_member, place_in, string};
 use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Source, Span, Time, Tree,

@@ -39,7 +39,7 @@ pub enum Format {
 
 /// How long the lines of formats that are only read may be to be read as a whole. Such lines carry
 /// whole conversations, so this is more than for other formats.
-const HELD: usize = 64 << 20;
+pub(super) const HELD: usize = 64 << 20;
 
 /// What is known of a format.
 struct Row {
