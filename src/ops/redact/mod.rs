@@ -107,6 +107,48 @@ struct CutSecret {
     field: String,
 }
 
+/// A secret that was found on a line.
+struct Hit<'r> {
+    secret: String,
+    rule: &'r str,
+    field: String,
+    range: Range<usize>,
+}
+
+/// Finds the secrets in the strings of a line. Where a string is JSON itself, its strings come first,
+/// and what is found in them is not found again in the whole.
+fn hits_in<'r>(rules: &'r Rules, line: &[u8], hits: &mut Vec<Hit<'r>>) {
+    line::each_string(line, &mut |string| {
+        if !string.is_searched() {
+            return;
+        }
+        let text = string.text();
+        let first = hits.len();
+        if is_json(&text) {
+            hits_in(rules, text.as_bytes(), hits);
+        }
+        for hit in &mut hits[first..] {
+            hit.field = format!("{}.{}", string.path(), hit.field);
+        }
+        let inside = hits.len();
+        for (range, rule) in rules.find(&text, string.key()) {
+            let secret = &text[range.clone()];
+            let is_known = |hit: &Hit<'_>| secret.contains(&*hit.secret) || hit.secret.contains(secret);
+            if !hits[first..inside].iter().any(is_known) {
+                hits.push(Hit { secret: secret.to_owned(), rule, field: string.path(), range });
+            }
+        }
+    });
+}
+
+/// Returns whether a text is an object or a list of JSON. With each level, the quotes of the next one
+/// take twice as many bytes, so that the levels are few.
+fn is_json(text: &str) -> bool {
+    text.len() >= 10
+        && matches!(text.trim_start().as_bytes().first(), Some(b'{' | b'['))
+        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
 /// The shortest secret that is replaced without the words around it.
 const SHORTEST: usize = 8;
 
@@ -125,18 +167,9 @@ impl Redactor {
 
     /// Looks through a line of a session, or any other JSON, and remembers what it finds.
     pub fn learn(&mut self, line: &[u8], found: &mut dyn FnMut(Found)) {
-        // What is taken apart twice is reported once.
         let mut hits = Vec::new();
         let rules = Arc::clone(&self.rules);
-        line::each_string(line, &mut |string| {
-            if !string.is_searched() {
-                return;
-            }
-            let text = string.text();
-            for (range, rule) in rules.find(&text, string.key()) {
-                hits.push((text[range.clone()].to_owned(), rule, string.path(), range));
-            }
-        });
+        hits_in(&rules, line, &mut hits);
         for cut in self.cut_secrets(line) {
             // Its parts are secrets, too, wherever they are.
             let mark = self.mark(&cut.parts.concat(), &cut.rule);
@@ -146,7 +179,7 @@ impl Redactor {
             *self.places.entry(cut.rule.clone()).or_default() += 1;
             found(Found { rule: cut.rule, field: cut.field, range: cut.inside[0].clone() });
         }
-        for (secret, rule, field, range) in hits {
+        for Hit { secret, rule, field, range } in hits {
             if !rules::is_replacement(rule) {
                 self.mark(&secret, rule);
             }
@@ -300,7 +333,14 @@ impl Redact for Redactor {
                     }
                 }
             }
-            if let Cow::Owned(new) = self.replaced(string.key(), &text, known) {
+            // The secrets of JSON inside a string end where its strings end.
+            let inner = match is_json(&text) && known.is_empty() {
+                true => self.line(text.as_bytes()),
+                false => Cow::Borrowed(text.as_bytes()),
+            };
+            let inner = String::from_utf8_lossy(&inner);
+            let new = self.replaced(string.key(), &inner, known);
+            if *new != *text {
                 edits.push((string.range(), line::quoted(&new)));
             }
         });

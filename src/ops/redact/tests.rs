@@ -324,3 +324,41 @@ fn blocks_that_do_not_follow_each_other_are_not_joined() {
         assert!(redactor.is_clean(), "{} bytes were joined", line.len());
     }
 }
+
+/// Codex stores the arguments of a call as a text.
+#[test]
+fn json_inside_a_string_stays_json() {
+    let random = |seed| random(seed, 24, ALL);
+    let (token, pem) = (format!("gh{}_{}", "p", self::random(9, 36, ALL)), self::random(10, 400, ALL));
+    let key = format!("-----BEGIN {0} KEY-----\n{pem}\n-----END {0} KEY-----\n", "RSA PRIVATE");
+    for (secret, arguments) in [
+        (random(1), serde_json::json!({ "cmd": format!("export API_KEY=\"{}\" && x", random(1)) })),
+        (random(2), serde_json::json!({ "cmd": format!("DB_PASSWORD='{}'\n", random(2)) })),
+        (random(3), serde_json::json!({ "env": { "DB_PASSWORD": random(3) }, "n": 1 })),
+        (
+            random(4),
+            serde_json::json!({ "cmd": ["sh", "-c", format!("x --password \"{}\\\" \"", random(4))] }),
+        ),
+        (token.clone(), serde_json::json!({ "cmd": format!("echo \\\"{token}\\\"") })),
+        (pem, serde_json::json!({ "contents": key })),
+    ] {
+        for depth in 1..4 {
+            let mut text = arguments.to_string();
+            for _ in 1..depth {
+                text = serde_json::json!({ "again": text }).to_string();
+            }
+            let line = serde_json::json!({ "payload": { "arguments": text } }).to_string();
+            let mut redactor = redactor();
+            redactor.learn(line.as_bytes(), &mut |_| {});
+            let out = String::from_utf8(redactor.line(line.as_bytes()).into_owned()).unwrap();
+            assert!(out.contains("[redacted:") && !out.contains(&secret), "{line}\n{out}");
+            let out: serde_json::Value = serde_json::from_str(&out).unwrap();
+            let mut inner = out["payload"]["arguments"].as_str().unwrap().to_owned();
+            for level in 0..depth {
+                let value: serde_json::Value =
+                    serde_json::from_str(&inner).unwrap_or_else(|_| panic!("level {level}: {inner}"));
+                inner = value["again"].as_str().unwrap_or_default().to_owned();
+            }
+        }
+    }
+}
