@@ -249,14 +249,14 @@ fn content(line: &[u8]) -> Content<'_> {
         "compacted" => content.text = payload.text("message"),
         "turn_context" => {
             content.model = payload.string("model");
-            content.text = format!("model {}", payload.text("model")).into();
+            content.describe("model ", &payload.text("model"));
         }
         "token_usage_record" => {
             content.usage = payload.get("usage");
-            content.text = Cow::Borrowed("usage");
+            content.describe("usage", "");
         }
         "inter_agent_communication" => content.text = payload.text("content"),
-        "session_meta" => content.text = format!("session in {}", payload.text("cwd")).into(),
+        "session_meta" => content.describe("session in ", &payload.text("cwd")),
         _ => {}
     }
     content.ty = ty;
@@ -294,11 +294,12 @@ fn event_content<'l>(content: &mut Content<'l>, payload: &Members<'l>) {
         "token_count" => {
             let info = payload.get("info").unwrap_or_default();
             content.usage = member(info, "last_token_usage");
-            content.text = Cow::Borrowed("usage");
+            content.describe("usage", "");
         }
         "thread_rolled_back" => {
             let turns = String::from_utf8_lossy(payload.get("num_turns").unwrap_or_default());
             content.text = format!("{turns} turns undone").into();
+            content.words = content.text.len();
         }
         _ => content.text = payload.text("message"),
     }
@@ -323,8 +324,7 @@ fn item_content<'l>(content: &mut Content<'l>, payload: &Members<'l>) {
         "function_call" => content.blocks.push(Block::Call {
             id: text("call_id"),
             name: text("name"),
-            // The model writes JSON, which is stored as a text.
-            arguments: text("arguments").into_owned().into_bytes().into(),
+            arguments: arguments(payload.get("arguments").unwrap_or_default()),
         }),
         "tool_search_call" => content.blocks.push(Block::Call {
             id: text("call_id"),
@@ -357,6 +357,16 @@ fn item_content<'l>(content: &mut Content<'l>, payload: &Members<'l>) {
         ty => content.blocks.push(Block::Other(ty.to_owned().into())),
     }
     content.text_of_blocks();
+}
+
+/// Returns the arguments of a call: the model writes JSON, which is stored as a text. What is not
+/// JSON becomes the only argument.
+fn arguments(stored: &[u8]) -> Cow<'static, [u8]> {
+    let Some(text) = string(stored) else { return stored.to_vec().into() };
+    if text.is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() {
+        return text.into_owned().into_bytes().into();
+    }
+    [b"{\"input\":", stored, b"}"].concat().into()
 }
 
 /// Returns the parts of a message, or of a result that is a list.

@@ -23,6 +23,8 @@ pub struct Content<'l> {
     /// The content as plain text: the texts of a message or of a tool result, a summary, the text
     /// of a label, setting or title. Does not include thinking and tool calls.
     pub text: Cow<'l, str>,
+    /// How many bytes at the start of the text are bough's own words, and not part of the line.
+    pub words: usize,
     /// The tool that the result comes from, if the line names it.
     pub tool: Option<Cow<'l, str>>,
     /// The model that replied.
@@ -210,6 +212,12 @@ impl Usage {
 }
 
 impl<'l> Content<'l> {
+    /// Sets the text to words of bough's own, and what the line says.
+    pub(super) fn describe(&mut self, words: &'static str, said: &str) {
+        self.words = words.len();
+        self.text = format!("{words}{said}").into();
+    }
+
     /// Reads the content of a line.
     pub fn read(format: Format, line: &'l [u8]) -> Content<'l> {
         format.dialect().content(line)
@@ -700,8 +708,23 @@ pub fn call_words(name: &str, arguments: &[u8]) -> String {
     let members: Vec<_> = each_member(arguments).collect();
     let telling = TELLING.iter().find_map(|key| members.iter().rfind(|(member, _)| member == key));
     let first = || members.iter().find(|(_, value)| value.first() == Some(&b'"'));
-    let Some((_, value)) = telling.or_else(first).or(members.first()) else { return one_line(name) };
-    one_line(&format!("{name} {}", scalar(Some(value))))
+    let Some((key, value)) = telling.or_else(first).or(members.first()) else { return one_line(name) };
+    let command = if key == "command" { command_line(value) } else { None };
+    one_line(&format!("{name} {}", command.unwrap_or_else(|| scalar(Some(value)).into_owned())))
+}
+
+/// Returns a command that is stored as a list of words, as people write it: of a shell, only what it
+/// is asked to run. `None` if it is not such a list.
+fn command_line(value: &[u8]) -> Option<String> {
+    let words: Vec<_> = each_item(value).map(string).collect::<Option<_>>()?;
+    let is_shell = |shell: &str| matches!(shell.rsplit('/').next(), Some("sh" | "bash" | "zsh"));
+    match &words[..] {
+        [] => None,
+        [shell, flag, script] if is_shell(shell) && matches!(&**flag, "-c" | "-lc") => {
+            Some(script.to_string())
+        }
+        words => Some(words.join(" ")),
+    }
 }
 
 /// Returns text without the tags in which Claude Code wraps commands and notes: `/compact` for
@@ -851,6 +874,19 @@ mod tests {
         assert_eq!(summary(33), vec!["read a"; 33].join(" · "));
         let cut = format!("{}…", vec!["read a"; 33].join(" · ") + " · rea");
         assert_eq!((summary(34), summary(5000)), (cut.clone(), cut));
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_command_in_words_is_written_as_people_write_it() {
+        let check = |arguments: &str, wanted: &str| assert_eq!(call_words("x", arguments.as_bytes()), wanted);
+        check(r#"{"command":["bash","-lc","ls | wc"],"workdir":"/"}"#, "x ls | wc");
+        check(r#"{"command":["/bin/sh","-c","ls"]}"#,                  "x ls");
+        check(r#"{"command":["ls","-l"]}"#,                            "x ls -l");
+        check(r#"{"command":["ls",7]}"#,                               r#"x ["ls",7]"#);
+        check(r#"{"command":[]}"#,                                     "x []");
+        check(r#"{"command":"ls -l"}"#,                                "x ls -l");
+        check("7",                                                     "x");
     }
 
     #[test]

@@ -56,8 +56,10 @@ impl Dialect for Copilot {
                         let title = data_of(line).map(Members::new).and_then(|data| {
                             data.string("title").map(Cow::into_owned).filter(|title| !title.is_empty())
                         });
-                        gathered.name = title.or(gathered.name.take());
-                        gathered.renamed = true;
+                        if title.is_some() {
+                            gathered.name = title;
+                            gathered.renamed = true;
+                        }
                         Kind::Setting
                     }
                     b"session.model_change" | b"session.mode_changed" => Kind::Setting,
@@ -179,28 +181,28 @@ fn content(line: &[u8]) -> Content<'_> {
             let usage = data.get("usage").unwrap_or_default();
             content.model = crate::json::string_of(usage, "model").map(Cow::Owned);
             content.usage = Some(usage);
-            content.text = Cow::Borrowed("usage");
+            content.describe("usage", "");
             return content;
         }
         "assistant.usage" => {
             content.model = data.string("model");
             content.usage = crate::json::member(line, "data");
-            content.text = Cow::Borrowed("usage");
+            content.describe("usage", "");
             return content;
         }
         "session.model_change" => {
             content.model = data.string("newModel");
-            content.text = format!("model {}", text("newModel")).into();
+            content.describe("model ", &text("newModel"));
             return content;
         }
         "session.start" => {
             let context = Members::new(data.get("context").unwrap_or_default());
             content.model = data.string("selectedModel");
-            content.text = format!("session in {}", context.text("cwd")).into();
+            content.describe("session in ", &context.text("cwd"));
             return content;
         }
         "session.title_changed" => {
-            content.text = format!("title {}", text("title")).into();
+            content.describe("title ", &text("title"));
             return content;
         }
         _ => {

@@ -134,7 +134,7 @@ fn about_session<'l>(line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l
 /// Returns the messages that a line about the session contains: each is as if it were on a line of
 /// its own.
 pub(super) fn messages_in<'l>(line: &Line<'l>) -> Option<&'l [u8]> {
-    let bytes = line.bytes?;
+    let bytes = line.bytes.filter(|_| line.shape == Shape::Object)?;
     let set = match line.fields.get(Field::Set) {
         Value::Object => member(bytes, "$set")?,
         _ if line.fields.str(Field::SessionId).is_some() && line.fields.str(Field::Id).is_none() => bytes,
@@ -200,10 +200,8 @@ fn content(line: &[u8]) -> Content<'_> {
     let thoughts = fields.get("thoughts").filter(|_| !is_whole).unwrap_or_default();
     for thought in each_object(thoughts) {
         let (subject, description) = (thought.text("subject"), thought.text("description"));
-        let text = match subject.is_empty() {
-            true => description.into_owned(),
-            false => format!("**{subject}** {description}"),
-        };
+        let parts = [subject, description].into_iter().filter(|part| !part.is_empty());
+        let text = parts.collect::<Vec<_>>().join("\n");
         content.blocks.push(Block::Thinking { text: text.into(), signed: false });
     }
     parts(&mut content.blocks, said);

@@ -252,6 +252,15 @@ mod tests {
     }
 
     #[test]
+    fn a_cut_line_of_gemini_has_no_messages() {
+        let text = r#"{"id":"a","type":"user","content":"x"}
+{"id":"b","type":"gemini","content":"x"}
+{"$set":{"messages":[{"id":"c","type":"user","content":"x"},{"id":"d","type":"us"#;
+        let session = Session::read(text.as_bytes()).unwrap();
+        assert_eq!((session.entries.len(), session.path().len()), (2, 2));
+    }
+
+    #[test]
     fn entries_without_ids_are_named_by_their_lines() {
         for place in [0, 1, 255, 256, u32::MAX] {
             let key = Key::of_place(place);

@@ -179,6 +179,39 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip] // a table
+    fn lines_of_guests_are_found() {
+        let check = |format: Format, pattern: &str, line: &str, wanted: &[&str]| {
+            let pattern = Pattern::new(pattern, Options::default()).unwrap();
+            let hits = pattern.hits(format, line.as_bytes());
+            let hits: Vec<String> = hits.iter().map(|hit| format!("{}: {}", hit.part.name(), hit.text)).collect();
+            assert_eq!(hits, wanted, "{line}");
+            let passes = pattern.prefilter().is_none_or(|prefilter| prefilter.find(line.as_bytes(), 0).is_some());
+            assert!(passes || wanted.is_empty(), "the prefilter misses {line}");
+        };
+        let call = r#"{"type":"response_item","payload":{"type":"function_call","name":"x","arguments":"{\"cmd\":\"say \\\"caf\\u00e9\\\" a\\/b \\ud83d\\ude00\"}"}}"#;
+        let said = "call: say \"café\" a/b 😀";
+        for pattern in ["café", r#""café""#, "a/b", "😀", "say ."] {
+            check(Format::Codex, pattern, call, &[said]);
+        }
+        check(Format::Codex, "cmd", call, &[]);
+        let broken = r#"{"type":"response_item","payload":{"type":"function_call","name":"x","arguments":"{\"cmd\":\"ls"}}"#;
+        check(Format::Codex, "ls", broken, &[r#"call: {"cmd":"ls"#]);
+        // Words of bough's own are not searched.
+        let setting = r#"{"type":"turn_context","payload":{"model":"gpt-5"}}"#;
+        check(Format::Codex, "gpt", setting, &["note: gpt-5"]);
+        check(Format::Codex, "model", setting, &[]);
+        check(Format::Codex, "usage", r#"{"type":"token_usage_record","payload":{"usage":{}}}"#, &[]);
+        check(Format::Codex, "so far", r#"{"type":"compacted","payload":{"message":"so far"}}"#, &["summary: so far"]);
+        let title = r#"{"type":"session.title_changed","data":{"title":"the title"},"id":"e"}"#;
+        check(Format::Copilot, "title", title, &["note: the title"]);
+        check(Format::Copilot, "title the", title, &[]);
+        let thought = r#"{"id":"m","type":"gemini","content":"","thoughts":[{"subject":"Plan","description":"first ls"}]}"#;
+        check(Format::Gemini, "first", thought, &["thinking: first ls"]);
+        check(Format::Gemini, "Plan.. first", thought, &[]);
+    }
+
+    #[test]
     fn options_change_how_a_pattern_is_read() {
         let line = r#"{"type":"message","message":{"role":"user","content":"Cat catalog a.c \u004bo"}}"#;
         let all = Options { ignore_case: true, word: true, fixed: true };

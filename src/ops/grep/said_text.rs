@@ -81,7 +81,9 @@ fn guest(read: &Content<'_>, each: &mut dyn FnMut(Part, &str)) {
         }
     }
     if read.blocks.is_empty() {
-        each(Part::Note, &read.text);
+        let is_summary = matches!(&*read.ty, "compacted" | "session.compaction_complete");
+        let part = if is_summary { Part::Summary } else { Part::Note };
+        each(part, &read.text[read.words..]);
     }
 }
 
