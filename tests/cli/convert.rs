@@ -280,7 +280,7 @@ fn a_result_that_codex_makes_up_does_not_part_the_reply() {
 }
 
 #[test]
-fn a_text_after_a_call_that_was_cut_off_is_another_reply() {
+fn what_comes_after_a_call_that_was_cut_off_is_another_reply() {
     let lines = codex(vec![
         codex_said("user", "do it"),
         codex_call("c1"),
@@ -289,6 +289,18 @@ fn a_text_after_a_call_that_was_cut_off_is_another_reply() {
         codex_result("c2"),
     ]);
     let wanted = ["user: do it", "call c1", "result c1: aborted", "model: again", "call c2", "result c2: ok"];
+    for to in TARGETS {
+        assert_eq!(in_short(&lines, to), wanted, "{}", to.name());
+    }
+
+    let lines = codex(vec![
+        codex_said("user", "do it"),
+        codex_call("c1"),
+        codex_said("user", "stop"),
+        codex_call("c2"),
+        codex_result("c2"),
+    ]);
+    let wanted = ["user: do it", "call c1", "result c1: aborted", "user: stop", "call c2", "result c2: ok"];
     for to in TARGETS {
         assert_eq!(in_short(&lines, to), wanted, "{}", to.name());
     }

@@ -1,7 +1,7 @@
 //! Writes transcripts of Claude Code.
 
 use super::conversation::NO_PROMPT;
-use super::{CallIds, Loss, Part, Speaker, Turn, Writer, answered, object, turns};
+use super::{CallIds, Loss, Part, Speaker, Turn, Writer, answered, has_images, object, turns};
 use crate::format::claude::write::label;
 use crate::format::claude::write::pin;
 use serde_json::{Map, Value, json};
@@ -40,6 +40,11 @@ pub(super) fn write(writer: &mut Writer<'_>, name: Option<&str>) {
                 result.insert("content".into(), content);
                 if is_error {
                     result.insert("is_error".into(), true.into());
+                    if has_images(&turn.parts) {
+                        // Claude Code leaves them out.
+                        let what = "images in results of failed calls: Claude Code does not send them";
+                        writer.conversation.losses.push(Loss { what, entry: turn.entry });
+                    }
                 }
                 ("user", json!({ "role": "user", "content": [result] }))
             }

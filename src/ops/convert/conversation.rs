@@ -305,8 +305,10 @@ impl Reading<'_> {
             last = self.result(last, message, &call, is_error, parts);
         }
         if is_reply {
-            // Codex goes on after a call without a result only with more calls.
-            let is_cut_off = !place.made_up.is_empty() && !has_calls;
+            // Codex goes on after a call without a result only with more calls, before the next prompt.
+            let is_made_up = |call: &String| place.made_up.iter().any(|(made_up, _)| made_up == call);
+            let is_cut_off = !place.made_up.is_empty()
+                && (!has_calls || !place.held.is_empty() && self.open_calls(last).iter().all(is_made_up));
             if !self.goes_on(last) || is_cut_off {
                 place.last = last;
                 last = self.let_go(place);
