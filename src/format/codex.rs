@@ -267,8 +267,7 @@ fn content(line: &[u8]) -> Content<'_> {
 /// compaction has in a list.
 pub fn codex_item(item: &[u8]) -> Content<'_> {
     let payload = Members::new(item);
-    let mut content = Content::default();
-    content.ty = payload.text("type");
+    let mut content = Content { ty: payload.text("type"), ..Content::default() };
     item_content(&mut content, &payload);
     content
 }
@@ -394,8 +393,7 @@ fn image(url: &str) -> Block<'static> {
 /// Adds a result: a text, a list of parts, or an object with a text (older versions).
 fn result<'l>(content: &mut Content<'l>, call: Cow<'l, str>, output: &'l [u8]) {
     let inner = member(output, "content").filter(|_| output.starts_with(b"{")).unwrap_or(output);
-    let mut inside = Content::default();
-    inside.blocks = parts(inner);
+    let mut inside = Content { blocks: parts(inner), ..Content::default() };
     inside.text_of_blocks();
     let is_error = member(output, "success") == Some(b"false") || has_failed(&inside.text);
     content.blocks.push(Block::Result { call, is_error, text: inside.text });

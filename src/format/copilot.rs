@@ -127,8 +127,7 @@ fn header(line: &Line<'_>, time: Time, gathered: &mut Gathered) {
 
 fn content(line: &[u8]) -> Content<'_> {
     let (fields, data) = Members::with_nested(line, "data");
-    let mut content = Content::default();
-    content.ty = fields.text("type");
+    let mut content = Content { ty: fields.text("type"), ..Content::default() };
     let text = |key| data.text(key);
     match &*content.ty {
         "user.message" => {

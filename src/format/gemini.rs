@@ -187,8 +187,7 @@ fn text_of(said: &[u8]) -> Cow<'_, str> {
 
 fn content(line: &[u8]) -> Content<'_> {
     let fields = Members::new(line);
-    let mut content = Content::default();
-    content.ty = fields.text("type");
+    let mut content = Content { ty: fields.text("type"), ..Content::default() };
     let said = fields.get("content").unwrap_or_default();
     content.role = match &*content.ty {
         "user" => Cow::Borrowed("user"),
