@@ -97,7 +97,7 @@ fn slot(writer: &mut Writer<'_>, name: Option<&str>) {
         let now = writer.now.iso();
         let start = json!({ "type": "title", "v": 1, "title": title, "updatedAt": now }).to_string();
         let start = start.trim_end_matches('}');
-        let rest = format!(",\"pad\":\"\"}}").len() + 1;
+        let rest = ",\"pad\":\"\"}\n".len();
         if let Some(room) = SLOT.checked_sub(start.len() + rest) {
             writer.out.extend(format!("{start},\"pad\":\"{}\"}}\n", " ".repeat(room)).into_bytes());
             return;
