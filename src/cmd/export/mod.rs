@@ -187,6 +187,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     if let Some(report) = &args.redact_report {
         refuse_source(&read, report)?;
+        refuse_other_file(report)?;
         store::replace_file(report, redaction.report().as_bytes())?;
     }
     if args.check {
@@ -266,6 +267,7 @@ fn several(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow
     };
     if let Some(report) = &args.redact_report {
         found.iter().try_for_each(|found| refuse_equal(&found.path, report))?;
+        refuse_other_file(report)?;
     }
     let mut redaction = Redaction::new(args, true, config)?;
     if args.check {
@@ -371,6 +373,18 @@ fn chosen(read: &mut ThreadView, revisions: &[String]) -> anyhow::Result<Vec<Ix>
 /// Refuses to write over a file of the session.
 fn refuse_source(read: &ThreadView, output: &Path) -> anyhow::Result<()> {
     refuse_equal(read.opened.files.path(0), output)
+}
+
+/// Refuses to replace a file by a report, unless it is an older report.
+fn refuse_other_file(report: &Path) -> anyhow::Result<()> {
+    const BEGINS: &[u8] = b"{\"schema\":\"bough.redaction/";
+    let is_file = report.metadata().is_ok_and(|facts| facts.is_file() && facts.len() > 0);
+    if is_file && locate::first_bytes(report, BEGINS.len() as u64) != BEGINS {
+        let name = text::one_line(&report.display().to_string());
+        let what = format!("{name}: already exists, and is not a report");
+        return Err(Failure::Refused { what, hint: "name another file".into() }.into());
+    }
+    Ok(())
 }
 
 fn refuse_equal(session: &Path, output: &Path) -> anyhow::Result<()> {
