@@ -92,7 +92,7 @@ pub const SCENES: &[Scene] = &[
     Scene { files: PI,      before: &[], words: "convert s.jsonl --to claude -o new/out.jsonl" },
     Scene { files: "s.jsonl=pi/two-attempts.jsonl out.jsonl=pi/pi16-labels.jsonl",
                             before: &[], words: "convert s.jsonl --to codex -o out.jsonl --allow=overwrite" },
-    Scene { files: PI,      before: &["convert s.jsonl --to omp -o new/out.jsonl"], words: "undo new/out.jsonl" },
+    Scene { files: PI,      before: &["convert s.jsonl --to omp -o new/out.jsonl"], words: "undo --all" },
     Scene { files: AGENTS,  before: &[RESULT], words: EXPORT },
     Scene { files: PI,      before: &[], words: "drop s.jsonl generator" },
     Scene { files: CHIMERA, before: &[], words: "drop s.jsonl --others" },
