@@ -33,7 +33,7 @@ pub const EXPORT: &str = "export-branch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jso
 const BACK: &str = "switch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl turn:1";
 /// Drops the branch that started a subagent, with the transcript of the subagent.
 pub const DROP: &str = "drop 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl fa548601";
-/// Replaces a report.
+/// Replaces an older report.
 pub const REPORT: &str = "export s.jsonl --check --redact-report r.json";
 /// Writes pages, one after the other.
 pub const SITE: &str = "export --project . -o site";
@@ -101,8 +101,7 @@ pub const SCENES: &[Scene] = &[
     Scene { files: PI,      before: &[], words: "export s.jsonl -o talk.html" },
     Scene { files: "s.jsonl=pi/two-attempts.jsonl out.jsonl=pi/pi16-labels.jsonl",
                             before: &[], words: "export s.jsonl --to jsonl -o out.jsonl --allow=overwrite" },
-    Scene { files: "s.jsonl=pi/two-attempts.jsonl r.json=pi/pi16-labels.jsonl",
-                            before: &[], words: REPORT },
+    Scene { files: PI,      before: &["!report r.json"], words: REPORT },
     Scene { files: PI,      before: &[], words: SITE },
     Scene { files: "s.jsonl=pi/two-attempts.jsonl site/s.html=pi/pi16-labels.jsonl site/index.html=pi/pi16-labels.jsonl",
                             before: &[], words: "export --project . -o site --allow=overwrite" },
