@@ -344,8 +344,15 @@ impl Builder {
     pub fn line(&mut self, line: &Line<'_>) {
         self.count(line);
         // Whether a longer line is in memory depends on how its bytes came.
-        let cut = Line { bytes: None, ..*line };
-        let line = if self.format.is_guest() && line.len > HELD as u64 { &cut } else { line };
+        match line.len > HELD as u64 && self.format.is_guest() {
+            true => self.counted(&Line { bytes: None, ..*line }),
+            false => self.counted(line),
+        }
+    }
+
+    /// Processes a line that was counted.
+    #[inline]
+    fn counted(&mut self, line: &Line<'_>) {
         if self.joins_lines(line) {
             if self.spread.takes(line) {
                 return self.place_held(false);
@@ -359,19 +366,19 @@ impl Builder {
                 self.fault(line, FaultKind::TooDeep { at: 0 });
             }
         }
-        match line.bytes {
-            Some(_) if self.format == Format::Gemini => {
+        match self.format {
+            Format::Gemini => {
                 self.add_line(line);
                 if let Some(list) = super::gemini::messages_in(line) {
                     self.each_write(line, list);
                 }
             }
-            Some(bytes)
-                if self.format == Format::HarnessV4
-                    && line.shape == Shape::Scalar
-                    && bytes.trim_ascii_start().starts_with(b"[") =>
-            {
-                self.each_write(line, bytes);
+            Format::HarnessV4 => {
+                let is_list = |bytes: &&[u8]| bytes.trim_ascii_start().starts_with(b"[");
+                match line.bytes.filter(|_| line.shape == Shape::Scalar).filter(is_list) {
+                    Some(list) => self.each_write(line, list),
+                    None => self.add_line(line),
+                }
             }
             _ => self.add_line(line),
         }

@@ -51,11 +51,12 @@ struct Row {
     /// The program to whose sessions nothing is written.
     program: Option<Program>,
     newest_version: Option<u8>,
-    traits: &'static [Trait],
+    /// A bit for each trait.
+    traits: u8,
 }
 
 /// What only some formats have.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Trait {
     /// Its program refuses a file without a header.
     WantsHeader,
@@ -101,7 +102,12 @@ const fn row(
     newest_version: Option<u8>,
     traits: &'static [Trait],
 ) -> Row {
-    Row { format, name, agent, rules, fields, program, newest_version, traits }
+    let (mut bits, mut at) = (0, 0);
+    while at < traits.len() {
+        bits |= 1 << traits[at] as u8;
+        at += 1;
+    }
+    Row { format, name, agent, rules, fields, program, newest_version, traits: bits }
 }
 
 impl Format {
@@ -117,12 +123,14 @@ impl Format {
         all
     };
 
+    #[inline]
     fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
 
+    #[inline]
     fn has(self, wanted: Trait) -> bool {
-        self.row().traits.contains(&wanted)
+        self.row().traits & 1 << wanted as u8 != 0
     }
 
     /// Returns the agent that uses the format: `pi`, `omp`, `openclaw`, `prime`, `chimera`,
