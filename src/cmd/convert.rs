@@ -5,12 +5,11 @@ use super::shared::options::Global;
 use super::shared::write;
 use super::shared::write::WriteArgs;
 use super::shared::{after_move, session_arg, time};
-use super::{Exit, Failure, complete};
+use super::{Exit, complete};
 use crate::format::Format;
 use crate::model::{Count, Ix, Time};
 use crate::ops::convert::{self, Conversion, Options, Thinking};
 use crate::ops::export;
-use crate::store::write::Refusal;
 use crate::store::{Opened, locate};
 use crate::ui::Ui;
 use clap::ValueHint;
@@ -68,13 +67,8 @@ pub struct Args {
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let opened = session_arg::session(global, args.file.as_deref(), ui)?;
-    let is_printed = args.output.is_none() && !args.store;
-    if is_printed && ui.look.terminal && !args.writing.dry_run {
-        return Err(Failure::Usage {
-            what: "the new session is not printed to a terminal".into(),
-            hint: "`--store` makes it a session that the agent can resume, `-o FILE` writes a file, `-o -` prints it".into(),
-        }
-        .into());
+    if args.output.is_none() && !args.store {
+        args.writing.check_is_redirected(ui)?;
     }
     let to = convert::TARGETS.into_iter().find(|target| target.agent() == args.to);
     let to = to.expect("the argument is one of the targets");
@@ -104,10 +98,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ui.note(format_args!("error: {lost} would be lost, and `--max-loss` allows {most}"));
         return Ok(Exit::No);
     }
-    let overwrites = args.writing.force || args.writing.allow.0.overwrite;
-    if let Some(path) = path.as_ref().filter(|path| !overwrites && path.symlink_metadata().is_ok()) {
-        return Err(Refusal::Exists { path: path.clone() }.into());
-    }
+    args.writing.check_is_new(path.as_deref())?;
     write::finish(args.writing, &opened.files, to, &made.plan, None, true, ui)?;
     if args.writing.dry_run {
         report(&made, &opened, path.as_deref(), false, ui)?;

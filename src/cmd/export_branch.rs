@@ -14,7 +14,6 @@ use crate::ops::export::{self, Export};
 use crate::ops::{label, revision, switch};
 use crate::store;
 use crate::store::companions::{self, Companion};
-use crate::store::write::Refusal;
 use crate::store::{Opened, locate};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
@@ -116,12 +115,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         Some(folder) => Some(real_folder(folder)?),
         None => None,
     };
-    if args.output.is_none() && !args.store && ui.look.terminal && !args.writing.dry_run {
-        return Err(Failure::Usage {
-            what: "the new session is not printed to a terminal".into(),
-            hint: "`--store` makes it a session that the agent can resume, `-o FILE` writes a file, `-o -` prints it".into(),
-        }
-        .into());
+    if args.output.is_none() && !args.store {
+        args.writing.check_is_redirected(ui)?;
     }
     let (mut ids, now) = (write::ids(), time::now());
     let format = opened.session.format;
@@ -172,11 +167,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         None => left.companions = all.files.len(),
     }
     left.elsewhere = options.moved.as_ref().map_or(0, export::MovedResults::elsewhere);
-    let overwrites = args.writing.force || args.writing.allow.0.overwrite;
-    if let Some(to) = to.as_ref().filter(|to| !overwrites && to.symlink_metadata().is_ok()) {
-        // An existing session is reported before an existing file that belongs to it.
-        return Err(Refusal::Exists { path: to.clone() }.into());
-    }
+    // An existing session is reported before an existing file that belongs to it.
+    args.writing.check_is_new(to.as_deref())?;
     let damage = Damage::of_plan(&opened, &export.plan, &session)?;
     write::finish(args.writing, &opened.files, format, &export.plan, None, true, ui)?;
     if args.writing.dry_run {

@@ -14,7 +14,7 @@ use crate::ops::export;
 use crate::ops::slim::{self, Amount, Destination, Kinds, SlimOptions, Slimmed};
 use crate::store::Opened;
 use crate::store::companions::{self, Companion};
-use crate::store::write::{Refusal, Stamp};
+use crate::store::write::Stamp;
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -233,10 +233,7 @@ fn make(args: &Args, opened: &Opened, id: &str) -> anyhow::Result<(Plan, Made)> 
         }
         None => {}
     }
-    let overwrites = args.writing.force || args.writing.allow.0.overwrite;
-    if let Some(to) = to.as_ref().filter(|to| !overwrites && to.symlink_metadata().is_ok()) {
-        return Err(Refusal::Exists { path: to.clone() }.into());
-    }
+    args.writing.check_is_new(to.as_deref())?;
     Ok((slimmed.plan.clone(), Made { slimmed, to, files }))
 }
 

@@ -46,6 +46,28 @@ pub(crate) struct WriteArgs {
     pub(crate) wait: f64,
 }
 
+impl WriteArgs {
+    /// Refuses a new session whose file exists already, unless the user allows to replace it.
+    pub(crate) fn check_is_new(&self, path: Option<&Path>) -> Result<(), Refusal> {
+        let overwrites = self.force || self.allow.0.overwrite;
+        match path.filter(|path| !overwrites && path.symlink_metadata().is_ok()) {
+            Some(path) => Err(Refusal::Exists { path: path.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to print a new session to a terminal.
+    pub(crate) fn check_is_redirected(&self, ui: &Ui) -> Result<(), Failure> {
+        if !ui.look.terminal || self.dry_run {
+            return Ok(());
+        }
+        Err(Failure::Usage {
+            what: "the new session is not printed to a terminal".into(),
+            hint: "`--store` makes it a session that the agent can resume, `-o FILE` writes a file, `-o -` prints it".into(),
+        })
+    }
+}
+
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: Option<f64> = text.parse().ok();
     seconds
