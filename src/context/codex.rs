@@ -164,7 +164,7 @@ impl Draft<'_> {
         for entry in left_out {
             context.drop(entry, Why::NoCall);
         }
-        // In the order of the path, which is that of the file except after turns were taken back.
+        // In the order of the path, which is that of the file except after turns were undone.
         context.dropped.sort_by_key(|dropped| dropped.entry);
         context
     }

@@ -1,9 +1,9 @@
 //! Rollouts of Codex: a log of what was sent, received, decided and shown, in the order in which it
-//! happened. Read, never written.
+//! happened. Written only by a conversion.
 //!
 //! Each line is `{timestamp, ordinal, type, payload}`. What the model sees are the `response_item`
 //! lines; most events show the same again. No line has an id or a parent: an entry follows the one
-//! before it, and an event `thread_rolled_back` takes turns back. Facts from codex-rs of version
+//! before it, and an event `thread_rolled_back` undoes turns. Facts from codex-rs of version
 //! 0.171 (`core`: reconstruction of a rollout), and from that version itself.
 
 use super::rewinds::{self, RewindTo};
@@ -87,13 +87,9 @@ impl Dialect for Codex {
     }
 
     fn head(&self, session: &Session) -> Head {
-        match session.pointers.last() {
-            None => session.head_at(session.entries.all().next_back(), "the last entry in the file"),
-            Some(pointer) => match pointer.target.and_then(|target| session.find(target)) {
-                Some(leaf) => session.head_at(Some(leaf), "the last entry that was not undone"),
-                None => session.head_at(None, "everything was undone"),
-            },
-        }
+        let rules =
+            ["the last entry in the file", "the last entry that was not undone", "everything was undone"];
+        rewinds::head(session, session.entries.all().next_back(), rules)
     }
 
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {

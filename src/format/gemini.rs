@@ -1,8 +1,8 @@
 //! Chats of the Gemini CLI: messages in the order in which they were said. Read, never written.
 //!
 //! A line is the header, a message with an `id`, `{"$set":{…}}` or `{"$rewindTo":ID}`. A message
-//! follows the one before it; one with the id of an earlier message replaces it. `$rewindTo` takes a
-//! message back, and all that follow it; the `messages` of `$set` replace all. Facts from
+//! follows the one before it; one with the id of an earlier message replaces it. `$rewindTo` undoes a
+//! message, and all that follow it; the `messages` of `$set` replace all. Facts from
 //! `loadConversationRecord` of version 0.61.
 
 use super::rewinds::{self, RewindTo};
@@ -80,15 +80,12 @@ impl Dialect for Gemini {
     }
 
     fn head(&self, session: &Session) -> Head {
-        match session.pointers.last() {
-            None => {
-                session.head_at(session.tree.entries_in_tree().next_back(), "the last message in the file")
-            }
-            Some(pointer) => match pointer.target.and_then(|target| session.find(target)) {
-                Some(leaf) => session.head_at(Some(leaf), "the last message that was not undone"),
-                None => session.head_at(None, "all messages were undone"),
-            },
-        }
+        let rules = [
+            "the last message in the file",
+            "the last message that was not undone",
+            "all messages were undone",
+        ];
+        rewinds::head(session, session.tree.entries_in_tree().next_back(), rules)
     }
 
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {

@@ -1,13 +1,13 @@
-//! Lines that take turns back, in formats in which each entry follows the one before it.
+//! Lines that undo turns, in formats in which each entry follows the one before it.
 //!
-//! Such a line names no parent for later entries: it says how much of the conversation is gone. The
-//! entries that are gone stay in the file, as a branch.
+//! Such a line names no parent for later entries: it says how much of the conversation is undone. The
+//! entries that are undone stay in the file, as a branch.
 
-use super::session::{Gathered, Pointer};
+use super::session::{Gathered, Head, Pointer, Session};
 use crate::model::{BuildKeyHasher, Entries, Flags, Ix, Key, Kind};
 use std::collections::HashMap;
 
-/// The lines that take turns back, in file order.
+/// The lines that undo turns, in file order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rewinds(Vec<Rewind>);
 
@@ -19,7 +19,7 @@ struct Rewind {
     to: RewindTo,
 }
 
-/// How much of the conversation a line takes back.
+/// How much of the conversation a line undoes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RewindTo {
     /// The last so many prompts, and what follows the first of them.
@@ -45,11 +45,11 @@ impl Rewinds {
     }
 }
 
-/// Links the entries: each follows the last one that was not taken back. An entry with the id of one
+/// Links the entries: each follows the last one that was not undone. An entry with the id of one
 /// that is still there replaces it. Stores the last entry as the only pointer if it is not the last
 /// one of the file.
 ///
-/// Costs a pass over the entries, and a pass over those that each line takes back.
+/// Costs a pass over the entries, and a pass over those that each line undoes.
 pub(super) fn link(entries: &mut Entries, gathered: &mut Gathered) {
     let rewinds = std::mem::take(&mut gathered.rewinds);
     let mut rewinds = rewinds.0.into_iter().peekable();
@@ -80,6 +80,19 @@ pub(super) fn link(entries: &mut Entries, gathered: &mut Gathered) {
             target: path.entries.last().map(|ix| entries.key(*ix)),
             explicit: None,
         });
+    }
+}
+
+/// Returns HEAD: the entry that [`link`] stored, or else `last`. `rules` say why, if nothing was undone
+/// at the end, if something was, and if everything was.
+pub(super) fn head(session: &Session, last: Option<Ix>, rules: [&'static str; 3]) -> Head {
+    let [at_the_end, some_undone, all_undone] = rules;
+    match session.pointers.last() {
+        None => session.head_at(last, at_the_end),
+        Some(pointer) => match pointer.target.and_then(|target| session.find(target)) {
+            Some(leaf) => session.head_at(Some(leaf), some_undone),
+            None => session.head_at(None, all_undone),
+        },
     }
 }
 
@@ -131,7 +144,7 @@ impl Path {
 
     /// Returns the length of the conversation before its last prompts. What the agent adds right
     /// before a prompt belongs to it; what comes before the first prompt stays, unless it is a
-    /// compaction and more prompts are taken back than there are.
+    /// compaction and more prompts are undone than there are.
     fn before_prompts(&self, entries: &Entries, count: u64) -> usize {
         let Some(first) = self.prompts.first().filter(|_| count > 0) else {
             return match self.compactions.first().filter(|_| count > 0) {

@@ -209,7 +209,7 @@ pub struct Gathered {
     pub(super) marks: super::pi::Marks,
     /// Lines that have a special meaning in OpenClaw only.
     pub(super) openclaw: super::openclaw::Rows,
-    /// Lines that take turns back.
+    /// Lines that undo turns.
     pub(super) rewinds: super::rewinds::Rewinds,
     /// Whether the last line that the real program would parse is not an entry with an id.
     pub last_without_id: bool,

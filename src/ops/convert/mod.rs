@@ -281,7 +281,7 @@ fn has_images(parts: &[Part]) -> bool {
     parts.iter().any(|part| matches!(part, Part::Image { .. }))
 }
 
-/// Returns a turn, with its number, so that the writer can be changed meanwhile.
+/// Returns a copy of the turns, so that the writer can be changed meanwhile.
 fn turns(writer: &Writer<'_>) -> Vec<Turn> {
     writer.conversation.turns.clone()
 }
