@@ -9,7 +9,7 @@ use super::message_text::{block_text, message_text};
 use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
 use crate::format::claude::attachments::attachment_text;
 use crate::format::claude::compactions::before_it_was_gone;
-use crate::format::claude::graph::Way;
+use crate::format::claude::graph::{ClaudeGraph, Way};
 use crate::format::claude::request;
 use crate::format::claude::request::{Made, Role, Sending};
 use crate::format::{Block, Content, Format, Session, blocks_of_item};
@@ -18,20 +18,28 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
-pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Result<Context> {
+pub(super) fn build(
+    session: &Session,
+    source: &dyn Source,
+    at: Option<Ix>,
+    graph: Option<&mut ClaudeGraph<'_>>,
+) -> io::Result<Context> {
     // At HEAD Claude Code follows its own rule, which does more than pinning an entry would.
     let asked = at.filter(|at| session.head.leaf != Some(*at));
     if at.is_none() {
         return Ok(Context::default());
     }
-    let sending = request::sending(session, source, asked)?;
+    let sending = match graph {
+        Some(graph) => request::sending_in(graph, source, asked)?,
+        None => request::sending(session, source, asked)?,
+    };
     let mut context = Context::default();
     if sending.leaf.from.is_none() {
         if let Some(asked) = asked
             && let Some(plain) = before_it_was_gone(session, source, asked)?
             && request::sending(&plain, source, Some(asked))?.leaf.from.is_some()
         {
-            let mut context = build(&plain, source, Some(asked))?;
+            let mut context = build(&plain, source, Some(asked), None)?;
             context.note = Some("a compaction replaced this for the agent; `bough switch` restores it");
             return Ok(context);
         }

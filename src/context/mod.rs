@@ -18,6 +18,7 @@ pub use sent::{Sent, SentMessage};
 
 pub(crate) use pi::kept_in_version_1;
 
+use crate::format::claude::graph::ClaudeGraph;
 use crate::format::{Block, Format, Session, Usage, blocks};
 use crate::json::{each_item, member, string, text};
 use crate::model::{Ix, Source, Span};
@@ -484,6 +485,32 @@ impl Said<'_> {
     }
 }
 
+/// Builds the contexts of one session at many entries: what they share is worked out once.
+pub struct Contexts<'s> {
+    session: &'s Session,
+    source: &'s dyn Source,
+    /// The links as Claude Code follows them, in its sessions.
+    graph: Option<ClaudeGraph<'s>>,
+}
+
+impl<'s> Contexts<'s> {
+    /// Prepares for building the contexts of a session.
+    ///
+    /// Costs nothing until the first one is built.
+    pub fn new(session: &'s Session, source: &'s dyn Source) -> Contexts<'s> {
+        Contexts { session, source, graph: None }
+    }
+
+    /// Returns the same as [`Context::build`].
+    pub fn build(&mut self, leaf: Option<Ix>) -> io::Result<Context> {
+        if self.session.format != Format::Claude {
+            return Context::build(self.session, self.source, leaf);
+        }
+        let graph = self.graph.get_or_insert_with(|| ClaudeGraph::new(self.session));
+        claude::build(self.session, self.source, leaf, Some(graph))
+    }
+}
+
 impl Context {
     /// Returns the context that a program builds at an entry; `None` is before the first entry.
     ///
@@ -491,7 +518,7 @@ impl Context {
     pub fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
         match session.format {
             Format::Chimera => chimera::build(session, source, leaf),
-            Format::Claude => claude::build(session, source, leaf),
+            Format::Claude => claude::build(session, source, leaf, None),
             Format::Codex => codex::build(session, source, leaf),
             Format::Gemini => gemini::build(session, source, leaf),
             Format::Copilot => copilot::build(session, source, leaf),

@@ -272,3 +272,19 @@ fn many_messages_that_gemini_took_back_are_read_in_time() {
         run([header.clone()].into_iter().chain((0..30).map(|_| set.clone())), words, 0);
     }
 }
+
+/// Each orphan is a branch of its own, and all of them end at one place after the repair.
+#[test]
+fn the_repair_of_many_orphans_is_proved_in_time() {
+    let orphan = |at: usize| {
+        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        let mut line = claude(at, Some(0), role, None, json!(format!("text {at}")));
+        line["parentUuid"] = json!(format!("lost{at}"));
+        line
+    };
+    let first = [
+        claude(0, None, "user", None, json!("first")),
+        claude(1, Some(0), "assistant", None, json!("reply")),
+    ];
+    run(first.into_iter().chain((2..4_000).map(orphan)), &["fsck", "F"], 1);
+}

@@ -43,6 +43,7 @@ use super::orphans::Bridger;
 use crate::format::Session;
 use crate::model::{Copies, Flags, Ix, Key, Kind, Parent, Tree};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// The file size from which on a file is read from its last boundary, in bytes.
@@ -80,7 +81,8 @@ pub struct ClaudeGraph<'s> {
     /// the entries that represent the ids.
     rows: Option<Vec<u32>>,
     place: HashMap<u32, u32>,
-    pub(super) kids: Option<Kids>,
+    kids: OnceCell<Kids>,
+    with_turns: OnceCell<EntrySet>,
     bridger: Option<Bridger>,
     /// The last message that the last compaction kept, if the compaction took effect.
     pub(super) last_kept: Option<u32>,
@@ -142,7 +144,8 @@ impl<'s> ClaudeGraph<'s> {
             state: vec![0; count as usize],
             rows: None,
             place: HashMap::new(),
-            kids: None,
+            kids: OnceCell::new(),
+            with_turns: OnceCell::new(),
             bridger: None,
             last_kept: None,
         };
@@ -529,21 +532,36 @@ impl<'s> ClaudeGraph<'s> {
         }
     }
 
-    pub(super) fn has_kids(&mut self, ix: u32) -> bool {
-        match &self.kids {
+    /// Returns whether an entry has children.
+    ///
+    /// Costs a pass over the entries until [`Self::kids`] was called.
+    pub(super) fn has_kids(&self, ix: u32) -> bool {
+        match self.kids.get() {
             Some(kids) => !kids.children(ix).is_empty(),
             // Mostly the end of the file is asked for, which has no children: no need to sort them
             // all.
-            None if self.rows().any(|kid| self.parent[kid as usize] == ix) => {
-                self.kids = Some(Kids::new(self));
-                true
-            }
-            None => false,
+            None => self.rows().any(|kid| self.parent[kid as usize] == ix),
         }
     }
 
+    /// Returns the children of all entries. The first call costs a pass over the entries.
     pub(super) fn kids(&self) -> &Kids {
-        self.kids.as_ref().expect("`has_kids` sorted them")
+        self.kids.get_or_init(|| Kids::new(self))
+    }
+
+    /// Returns the notes that have a turn somewhere below them. The first call costs a pass over
+    /// the entries.
+    pub(super) fn with_turns(&self) -> &EntrySet {
+        self.with_turns.get_or_init(|| {
+            let mut with = EntrySet::new(self.count);
+            for ix in self.rows().filter(|ix| self.is_turn(*ix)) {
+                let mut at = self.parent[ix as usize];
+                while at < NONE && self.has(at, IN) && !self.is_turn(at) && with.add(at) {
+                    at = self.parent[at as usize];
+                }
+            }
+            with
+        })
     }
 }
 
@@ -554,7 +572,7 @@ pub(super) struct Kids {
 }
 
 impl Kids {
-    pub(super) fn new(graph: &ClaudeGraph<'_>) -> Kids {
+    fn new(graph: &ClaudeGraph<'_>) -> Kids {
         let mut first = vec![0u32; graph.count as usize + 2];
         let linked = || graph.rows().map(|ix| (ix, graph.parent[ix as usize])).filter(|(_, up)| *up < NONE);
         for (_, parent) in linked() {

@@ -1,7 +1,7 @@
 //! HEAD of a Claude Code transcript: the leaf from which Claude Code continues, by the rules 4 to 6
 //! of [`super::graph`].
 
-use super::graph::{ASIDE, BRIDGED, ClaudeGraph, EntrySet, IN, Kids, LOST, NONE};
+use super::graph::{ASIDE, BRIDGED, ClaudeGraph, EntrySet, IN, LOST, NONE};
 use crate::format::{Head, Session};
 use crate::model::{Flags, Ix, Key, Kind};
 
@@ -244,7 +244,7 @@ impl ClaudeGraph<'_> {
     /// one.
     fn only_end(&mut self) -> Option<u32> {
         self.last_kept?;
-        let kids = Kids::new(self);
+        let kids = self.kids();
         let mut only = None;
         let mut climbed = EntrySet::new(self.count);
         for end in self.rows().filter(|ix| kids.children(*ix).is_empty() && !self.is_sidechain(*ix)) {
@@ -356,7 +356,7 @@ impl ClaudeGraph<'_> {
         let mut seen = EntrySet::new(self.count);
         while seen.add(at) && self.has_kids(at) {
             let follows = |ix: &&u32| !self.is_turn(**ix) && !self.has(**ix, ASIDE);
-            match self.kids.as_ref().and_then(|kids| kids.children(at).iter().find(follows)) {
+            match self.kids().children(at).iter().find(follows) {
                 Some(next) => at = *next,
                 None => break,
             }

@@ -1,6 +1,6 @@
 //! The main path: the path to a leaf, and the entries that are inserted into it from elsewhere.
 
-use super::graph::{BRIDGED, ClaudeGraph, EntrySet, IN, KEPT, Kids, NONE, Step, Way};
+use super::graph::{BRIDGED, ClaudeGraph, EntrySet, IN, KEPT, NONE, Step, Way};
 use crate::model::{Flags, Ix, Key, Kind};
 use std::collections::{HashMap, HashSet};
 
@@ -168,6 +168,9 @@ impl ClaudeGraph<'_> {
         groups: impl Iterator<Item = Key>,
     ) -> HashMap<u32, Vec<u32>> {
         let groups: HashSet<Key> = groups.collect();
+        if groups.is_empty() {
+            return HashMap::new();
+        }
         let tools = &self.session.claude.tools;
         // The entry of each call, and the result elsewhere, as long as none was found on the main
         // path.
@@ -216,14 +219,14 @@ impl ClaudeGraph<'_> {
         // The parts elsewhere, by the position after which they are inserted, in file order.
         let mut elsewhere: HashMap<usize, Vec<u32>> = HashMap::new();
         let in_order = self.is_in_order(way);
-        for ix in self.rows().filter(|ix| !on_way.has(*ix) && is_part(ix)) {
+        let others = (!replies.is_empty()).then(|| self.rows()).into_iter().flatten();
+        for ix in others.filter(|ix| !on_way.has(*ix) && is_part(ix)) {
             if let Some(reply) = replies.get(&self.group(ix)) {
                 elsewhere.entry(self.inserted_after(ix, way, *reply, in_order)).or_default().push(ix);
             }
         }
         let strays = self.strays(way, &on_way, groups());
-        let kids = Kids::new(self);
-        let with_turns = self.with_turns();
+        let (kids, with_turns) = (self.kids(), self.with_turns());
         let steps = Vec::with_capacity(way.len());
         let mut main_path = MainPath { steps, have: EntrySet::new(self.count), on_way, bridged: false };
         let mut run: Vec<u32> = Vec::new();
@@ -272,18 +275,6 @@ impl ClaudeGraph<'_> {
             run.clear();
         }
         main_path.steps
-    }
-
-    /// Returns the notes that have a turn somewhere below them.
-    fn with_turns(&self) -> EntrySet {
-        let mut with = EntrySet::new(self.count);
-        for ix in self.rows().filter(|ix| self.is_turn(*ix)) {
-            let mut at = self.parent[ix as usize];
-            while at < NONE && self.has(at, IN) && !self.is_turn(at) && with.add(at) {
-                at = self.parent[at as usize];
-            }
-        }
-        with
     }
 }
 

@@ -167,15 +167,35 @@ impl Why {
 ///
 /// Reads the lines of the main path after the last boundary. Fails if they can't be read.
 pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Result<Sending> {
-    let mut graph = ClaudeGraph::new(session);
+    // The graph is dropped before the lines are read.
+    let (leaf, main_path) = resumed(&mut ClaudeGraph::new(session), at);
+    sending_on(session, source, leaf, &main_path)
+}
+
+/// Returns the same as [`sending`], given the links of the session: asking for many places then
+/// costs little more than their paths.
+pub fn sending_in(graph: &mut ClaudeGraph<'_>, source: &dyn Source, at: Option<Ix>) -> io::Result<Sending> {
+    graph.kids();
+    let (leaf, main_path) = resumed(graph, at);
+    sending_on(graph.session, source, leaf, &main_path)
+}
+
+/// Returns where Claude Code would continue, and the main path to there.
+fn resumed(graph: &mut ClaudeGraph<'_>, at: Option<Ix>) -> (Leaf, Vec<Step>) {
     let leaf = match at {
         Some(at) => graph.leaf_at(at),
         None => graph.leaf(),
     };
+    let main_path = leaf.from.map(|from| graph.main_path(from)).unwrap_or_default();
+    (leaf, main_path)
+}
+
+/// Returns what Claude Code would send of a main path.
+fn sending_on(session: &Session, source: &dyn Source, leaf: Leaf, main_path: &[Step]) -> io::Result<Sending> {
     let mut sending = Sending { leaf, messages: Vec::new(), dropped: Vec::new() };
-    let Some(from) = leaf.from else { return Ok(sending) };
-    let main_path = graph.main_path(from);
-    drop(graph);
+    if leaf.from.is_none() {
+        return Ok(sending);
+    }
     let entries = &session.entries;
     let kind = |ix: Ix| entries.kind(ix);
     let forgotten = Forgotten::on_path(session, main_path.iter().map(|step| step.entry));

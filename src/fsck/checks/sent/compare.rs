@@ -6,15 +6,17 @@
 //! and no new entry hides anything. All branches share that walk. For the remaining ones, the
 //! messages themselves are compared, as built by [`crate::context`].
 
-use crate::context::{Context, Patch, Why};
+use crate::context::{Context, Contexts, Patch, Why};
 use crate::format::{Block, Format, Session};
 use crate::fsck::Check;
 use crate::fsck::checks::links::agent::{AgentTree, Path, bad_pairs, paths};
 use crate::fsck::examine::Examined;
 use crate::fsck::rope::Text;
 use crate::model::{Change, Count, Flags, Ix, Key, Kind, Source};
-use std::collections::{HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
+use std::rc::Rc;
 
 /// A file as its agent reads it.
 pub(crate) struct Reading<'a> {
@@ -94,6 +96,8 @@ pub(crate) fn compare(
         images: &images,
         meant,
         taken_apart,
+        contexts: RefCell::new((Contexts::new(old, before.source), Contexts::new(new, after.source))),
+        sent_after: RefCell::default(),
         readable: lines(|change| change.why == Check::UnreadableField.id()),
         relinked: lines(|change| change.why == Check::DanglingParent.id()),
         replaced: lines(|change| change.why == Check::MissingKept.id()).into_iter().max().unwrap_or(0),
@@ -113,7 +117,9 @@ pub(crate) fn compare(
         if clear && !walk.beside[leaf.index()] {
             continue;
         }
-        let cost = old_tree.cost(leaf) + new_tree.cost(end);
+        // Many branches may end at one place: what is sent there is read once.
+        let again = proof.sent_after.borrow().holds(end);
+        let cost = old_tree.cost(leaf) + if again { 1 } else { new_tree.cost(end) };
         let Some(rest) = left.checked_sub(cost) else {
             if clear {
                 // The whole path is sent, and at HEAD everything was compared.
@@ -267,6 +273,9 @@ struct Compared<'a> {
     new_tree: &'a AgentTree,
     images: &'a Images,
     meant: &'a Meant<'a>,
+    /// The contexts before and after.
+    contexts: RefCell<(Contexts<'a>, Contexts<'a>)>,
+    sent_after: RefCell<Recent>,
     /// The lines from which anything was removed on purpose.
     taken_apart: HashSet<u64>,
     /// The lines with fields that were unreadable before.
@@ -575,27 +584,9 @@ impl Compared<'_> {
     /// Compares the messages that are sent at one place before and after.
     fn messages(&self, leaf: Option<Ix>, end: Option<Ix>, place: &str, loss: &mut Loss) -> io::Result<()> {
         loss.compared += 1;
-        let was = Sent::read(self.before, self.old_tree, leaf)?;
-        let is = Sent::read(self.after, self.new_tree, end)?;
+        let was = Sent::read(self.before, &mut self.contexts.borrow_mut().0, self.old_tree, leaf)?;
+        let is = self.sent_after(end)?;
         let old = self.before.session;
-        // An entry that hides a message may itself have been restored, or have been unreadable
-        // before.
-        let came_back = |by: Ix| match self.images.was.get(&by) {
-            Some(was) => self.readable.contains(&old.entries.line(*was)),
-            None => true,
-        };
-        let mut now: HashMap<Ix, Said> = HashMap::new();
-        for (entry, said) in &is.messages {
-            if let Some(token) = self.images.was.get(entry) {
-                now.entry(*token).or_default().add(*said);
-            }
-        }
-        let hidden: HashSet<Ix> = is
-            .dropped
-            .iter()
-            .filter(|(_, why)| why.culprit().is_some_and(came_back))
-            .filter_map(|(entry, _)| self.images.was.get(entry).copied())
-            .collect();
         // A branch that used a copy of an id now uses the first entry with that id: the ancestors
         // of the copy still exist, on their own branch.
         let copy = was.path.iter().rposition(|entry| self.images.first.contains_key(entry));
@@ -612,10 +603,10 @@ impl Compared<'_> {
         }
         for (entry, said) in &had {
             let meant = self.images.gone.contains(entry)
-                || hidden.contains(entry)
+                || is.hidden.contains(entry)
                 || is_replaced(*entry)
                 || self.taken_apart(*entry);
-            if meant || now.get(entry).is_some_and(|now| now.is_at_least(*said)) {
+            if meant || is.said.get(entry).is_some_and(|now| now.is_at_least(*said)) {
                 continue;
             }
             let is_elsewhere = self.meant.moved.contains(&old.entries.key(*entry))
@@ -633,7 +624,7 @@ impl Compared<'_> {
             ));
         }
         let before: HashSet<(Ix, Bad)> = was.bad.into_iter().map(|(entry, bad, _)| (entry, bad)).collect();
-        let fresh = is.bad.iter().find(|(entry, bad, _)| {
+        let fresh = is.sent.bad.iter().find(|(entry, bad, _)| {
             !self.images.was.get(entry).is_some_and(|token| before.contains(&(*token, *bad)))
         });
         if let Some((_, bad, id)) = fresh {
@@ -646,6 +637,37 @@ impl Compared<'_> {
         Ok(())
     }
 
+    /// Returns what is sent at one place after the repair.
+    fn sent_after(&self, end: Option<Ix>) -> io::Result<Rc<SentAfter>> {
+        if let Some(known) = self.sent_after.borrow().get(end) {
+            return Ok(known);
+        }
+        let sent = Sent::read(self.after, &mut self.contexts.borrow_mut().1, self.new_tree, end)?;
+        let old = self.before.session;
+        // An entry that hides a message may itself have been restored, or have been unreadable
+        // before.
+        let came_back = |by: Ix| match self.images.was.get(&by) {
+            Some(was) => self.readable.contains(&old.entries.line(*was)),
+            None => true,
+        };
+        let mut said: HashMap<Ix, Said> = HashMap::new();
+        for (entry, more) in &sent.messages {
+            if let Some(was) = self.images.was.get(entry) {
+                said.entry(*was).or_default().add(*more);
+            }
+        }
+        let hidden = sent
+            .dropped
+            .iter()
+            .filter(|(_, why)| why.culprit().is_some_and(came_back))
+            .filter_map(|(entry, _)| self.images.was.get(entry).copied())
+            .collect();
+        let messages = sent.messages.iter().map(|(entry, _)| *entry).collect();
+        let after = Rc::new(SentAfter { said, hidden, messages, sent });
+        self.sent_after.borrow_mut().add(end, after.clone());
+        Ok(after)
+    }
+
     /// Returns those of some entries that are not even sent if the agent continues from them.
     fn not_sent_elsewhere(&self, mut entries: Vec<Ix>) -> io::Result<Vec<Ix>> {
         /// The maximum number of places that are tried.
@@ -656,11 +678,10 @@ impl Compared<'_> {
         for _ in 0..MOST_TRIED {
             let Some(last) = entries.pop() else { return Ok(lost) };
             let image = self.images.of[last.index()].or(self.images.on_path(last));
-            let sent = Sent::read(self.after, self.new_tree, image)?;
-            let sent: HashSet<Ix> = sent.messages.into_iter().map(|(entry, _)| entry).collect();
+            let after = self.sent_after(image)?;
             let is_sent = |entry: Ix| {
                 let of = [self.images.of[entry.index()], self.images.on_path(entry)];
-                of.into_iter().flatten().any(|image| sent.contains(&image))
+                of.into_iter().flatten().any(|image| after.messages.contains(&image))
             };
             if !is_sent(last) {
                 lost.push(last);
@@ -705,6 +726,43 @@ enum Bad {
     CallAgain,
 }
 
+/// What is sent at one place after the repair, in terms of the entries before it.
+struct SentAfter {
+    sent: Sent,
+    /// How much of each entry is sent, by old entry.
+    said: HashMap<Ix, Said>,
+    /// The old entries that an entry hides which the agent did not read before.
+    hidden: HashSet<Ix>,
+    /// The new entries that are sent.
+    messages: HashSet<Ix>,
+}
+
+/// What is sent at the places that were last asked for.
+#[derive(Default)]
+struct Recent {
+    places: VecDeque<(Option<Ix>, Rc<SentAfter>)>,
+}
+
+impl Recent {
+    /// The maximum number of places that are kept.
+    const MOST: usize = 4;
+
+    fn get(&self, end: Option<Ix>) -> Option<Rc<SentAfter>> {
+        self.places.iter().find(|(of, _)| *of == end).map(|(_, sent)| sent.clone())
+    }
+
+    fn holds(&self, end: Ix) -> bool {
+        self.places.iter().any(|(of, _)| *of == Some(end))
+    }
+
+    fn add(&mut self, end: Option<Ix>, sent: Rc<SentAfter>) {
+        if self.places.len() == Self::MOST {
+            self.places.pop_front();
+        }
+        self.places.push_back((end, sent));
+    }
+}
+
 /// What is sent at one place.
 struct Sent {
     messages: Vec<(Ix, Said)>,
@@ -717,9 +775,14 @@ struct Sent {
 }
 
 impl Sent {
-    fn read(reading: &Reading<'_>, tree: &AgentTree, leaf: Option<Ix>) -> io::Result<Sent> {
+    fn read(
+        reading: &Reading<'_>,
+        contexts: &mut Contexts<'_>,
+        tree: &AgentTree,
+        leaf: Option<Ix>,
+    ) -> io::Result<Sent> {
         let session = reading.session;
-        let context = Context::build(session, reading.source, leaf)?;
+        let context = contexts.build(leaf)?;
         let mut sent = Sent {
             messages: Vec::new(),
             dropped: Vec::new(),
