@@ -222,7 +222,7 @@ fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> 
     for _ in 0..10 {
         let error = match parse_words(&words) {
             Err(error) if error.kind() == ErrorKind::InvalidSubcommand => error,
-            other => return other,
+            other => return other.map_err(tips::with_tip),
         };
         let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
             return Err(error);
@@ -232,7 +232,7 @@ fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> 
         let meaning = shlex::split(meaning).unwrap_or_default().into_iter().map(OsString::from);
         words.splice(at + 1..at + 2, meaning);
     }
-    parse_words(&words)
+    parse_words(&words).map_err(tips::with_tip)
 }
 
 fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {

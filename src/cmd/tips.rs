@@ -2,7 +2,7 @@
 
 use super::Cli;
 use clap::CommandFactory;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Words that other tools have, and what bough has for them.
 const TIPS: &[(&str, &str)] = &[
@@ -39,8 +39,24 @@ const TIPS: &[(&str, &str)] = &[
     ("version", "`bough --version`"),
 ];
 
-/// Adds to the error about an unknown command what to type instead.
+/// Options that other tools have, and what bough has for them.
+const OPTION_TIPS: &[(&str, &str)] = &[
+    ("--fix", "`bough fsck --repair`"),
+    ("--hard", "`bough switch REV` moves HEAD; nothing is lost, and `bough undo` goes back"),
+    ("--patch", "`bough show REV` shows an entry; `bough diff A B` compares branches"),
+];
+
+/// Adds to the error about an unknown command or option what to type instead.
 pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && error.kind() == ErrorKind::UnknownArgument
+        && let Some((_, tip)) = OPTION_TIPS.iter().find(|(known, _)| known == option)
+    {
+        // The suggestion of clap is by spelling, and worse.
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*tip).into()]));
+        return error;
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let tip = match TIPS.iter().find(|(known, _)| known == word) {
         Some((_, tip)) => Some((*tip).to_owned()),
@@ -80,14 +96,14 @@ mod tests {
     #[test]
     fn no_tip_is_for_a_command_and_every_one_names_commands() {
         let command = Cli::command();
-        for (word, tip) in TIPS {
+        for (word, tip) in TIPS.iter().chain(OPTION_TIPS) {
             assert!(command.find_subcommand(word).is_none(), "{word}");
             for line in tip.split('`').skip(1).step_by(2) {
                 let name = line.split(' ').nth(1).unwrap();
                 assert!(name == "--version" || command.find_subcommand(name).is_some(), "{word}: {line}");
             }
         }
-        assert!(TIPS.is_sorted_by_key(|(word, _)| *word));
+        assert!(TIPS.is_sorted_by_key(|(word, _)| *word) && OPTION_TIPS.is_sorted_by_key(|(word, _)| *word));
     }
 
     #[test]

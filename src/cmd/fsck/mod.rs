@@ -15,7 +15,7 @@ use crate::format::{Format, Program};
 use crate::fsck::{
     self, CHECKS, Check, Examined, Findings, Level, NoRepair, RepairMode, RepairOptions, Set, Unreadable,
 };
-use crate::model::{Count, Key};
+use crate::model::{Count, Key, grouped};
 use crate::store;
 use crate::store::oplog::Log;
 use crate::store::write::{leftovers, leftovers_of};
@@ -518,7 +518,10 @@ impl Total {
             let can = if self.untried > 0 { "tries to repair" } else { "can repair" };
             let reached = match self.untried > 0 || self.reachable_after == self.reachable {
                 true => String::new(),
-                false => format!("; then {} of {} are reachable", self.reachable_after, self.entries),
+                false => {
+                    let [after, all] = [self.reachable_after, self.entries].map(grouped);
+                    format!("; then {after} of {all} are reachable")
+                }
             };
             let options = [("only", &args.only), ("skip", &args.skip)];
             let options: String = options

@@ -3,7 +3,7 @@
 use super::Total;
 use crate::cmd::shared::options::Global;
 use crate::fsck::{CHECKS, Check, Finding, Findings, Level, Row};
-use crate::model::Count;
+use crate::model::{Count, grouped};
 use crate::ui::{Ink, Ui, text};
 use serde_json::{Value, json};
 use std::io;
@@ -121,21 +121,36 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
         None => String::new(),
     };
     let (errors, warnings) = (total.errors as usize, total.warnings as usize);
-    let after = total.repaired.is_some() && total.reachable_after != total.reachable;
-    let reached = if after { total.reachable_after } else { total.reachable };
-    let before = if after { format!(", {} before", total.reachable) } else { String::new() };
     let facts = format!(
-        "{files}{repaired}{}, {}{} · {reached} of {} reachable from HEAD{before}",
+        "{files}{repaired}{}, {}{} · {}",
         Count("error", "errors", errors),
         Count("warning", "warnings", warnings),
         if total.repaired.is_some() { " left" } else { "" },
-        Count("entry", "entries", total.entries),
+        reach(total),
     );
     let is_ascii = ui.look.ascii;
     text::wrap_facts(&facts, ui.look.width).into_iter().try_for_each(|line| {
         let line = if is_ascii { line.replace('·', "-") } else { line };
         writeln!(ui.out(), "{line}")
     })
+}
+
+/// Returns how much of the sessions HEAD leads to. Without errors, the rest is on other branches;
+/// with errors, it may be lost.
+fn reach(total: &Total) -> String {
+    let after = total.repaired.is_some() && total.reachable_after != total.reachable;
+    let reached = if after { total.reachable_after } else { total.reachable };
+    if total.errors > 0 || total.entries == 0 {
+        let before = if after { format!(", {} before", grouped(total.reachable)) } else { String::new() };
+        let entries = Count("entry", "entries", total.entries);
+        return format!("{} of {entries} reachable from HEAD{before}", grouped(reached));
+    }
+    let before = if after { format!(" ({} before)", grouped(total.reachable)) } else { String::new() };
+    let path = format!("{} on HEAD's path{before}", Count("entry", "entries", reached));
+    match total.entries - reached {
+        0 => path,
+        others => format!("{path}, {} on other branches", grouped(others)),
+    }
 }
 
 /// Returns a check as an object.
