@@ -372,12 +372,16 @@ impl Work<'_> {
             _ => {
                 // Everything from this position on was kept: the first entry after it has the same
                 // meaning.
-                let next = items[wanted..place].iter().find_map(|item| match item {
+                let forward = wanted > place;
+                let rest = if forward { &items[wanted..] } else { &items[wanted..place] };
+                let next = rest.iter().find_map(|item| match item {
                     Item::Entry(ix) => Some(*ix),
                     _ => None,
                 });
                 match next {
+                    Some(_) if self.options.exact && forward => note(NoteKind::ForwardDropped),
                     Some(_) if self.options.exact => note(NoteKind::KeptNothing),
+                    Some(_) if forward => note(NoteKind::Forward),
                     Some(_) => note(NoteKind::KeptAll),
                     None => {}
                 }
