@@ -921,7 +921,7 @@ _bough() {
             return 0
             ;;
         bough__fsck)
-            opts="-s -q -z -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --places --strict --porcelain --list-checks --explain --project --all --dry-run --force --allow --wait --help [FILE|FOLDER]..."
+            opts="-s -q -z -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --places --strict --porcelain --list-checks --explain --project --all --files-from --dry-run --force --allow --wait --help [FILE|FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -963,6 +963,21 @@ _bough() {
                     COMPREPLY=($(compgen -W "empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file" -- "${cur}"))
                     return 0
                     ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
                     return 0
@@ -979,7 +994,7 @@ _bough() {
             return 0
             ;;
         bough__grep)
-            opts="-s -q -p -i -w -F -c -l -z -n -v -A -B -C -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --since --until --help <RE> [FILE]..."
+            opts="-s -q -p -i -w -F -c -l -z -n -v -A -B -C -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --since --until --help <RE> [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -999,6 +1014,21 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --after-context)
@@ -1189,7 +1219,7 @@ _bough() {
             return 0
             ;;
         bough__log)
-            opts="-s -q -p -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --project --all-sessions --reverse --max-count --skip --since --until --date --kind --filter --grep --prompts --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
+            opts="-s -q -p -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --project --files-from --all-sessions --reverse --max-count --skip --since --until --date --kind --filter --grep --prompts --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1209,6 +1239,21 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --max-count)
@@ -1376,7 +1421,7 @@ _bough() {
             return 0
             ;;
         bough__migrate)
-            opts="-s -q -o -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --project --all --dry-run --force --allow --wait --help [FILE]..."
+            opts="-s -q -o -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --project --all --files-from --dry-run --force --allow --wait --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1434,6 +1479,21 @@ _bough() {
                     ;;
                 --id-seed)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --allow)
@@ -1745,7 +1805,7 @@ _bough() {
             return 0
             ;;
         bough__sessions)
-            opts="-s -q -p -n -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --archived --agent --cwd --since --until --date --sort --max-count --tree --agents --quick --paths --help [FOLDER]..."
+            opts="-s -q -p -n -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --archived --agent --cwd --since --until --date --sort --max-count --tree --agents --quick --paths --help [FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1765,6 +1825,21 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --agent)
@@ -1920,7 +1995,7 @@ _bough() {
             return 0
             ;;
         bough__stats)
-            opts="-s -q -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --by --since --until --help [FILE]..."
+            opts="-s -q -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --by --since --until --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1940,6 +2015,21 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --by)

@@ -128,7 +128,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         args.on = Some(revision);
     }
     let (args, global) = (&args, &global);
-    let files = Files::resolve(&args.files, args.scope, global, ui)?.with_agents();
+    let files = Files::resolve(&args.files, &args.scope, global, ui)?.with_agents();
     if files.paths.is_empty() {
         return Ok(scope::none_found(ui));
     }

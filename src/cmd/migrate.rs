@@ -135,7 +135,8 @@ struct File {
 
 fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> anyhow::Result<Vec<File>> {
     if let Some(found) = args.scope.sessions(!args.files.is_empty(), global)? {
-        return Ok(found.into_iter().map(|found| File { path: found.path, found: true }).collect());
+        let is_found = !args.scope.is_list();
+        return Ok(found.into_iter().map(|found| File { path: found.path, found: is_found }).collect());
     }
     let stores = locate::writable_stores(&global.roots);
     if args.files.is_empty() {

@@ -109,7 +109,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let window = args.between.window()?;
     let prices = config.prices();
-    let files = Files::resolve(&args.files, args.scope, global, ui)?;
+    let files = Files::resolve(&args.files, &args.scope, global, ui)?;
     let groups = files.sessions();
     let mut total = Total::default();
     let mut sessions: Vec<Row> = Vec::new();

@@ -53,6 +53,12 @@ pub struct Found {
 }
 
 impl Found {
+    /// Returns a file that the user named, whether it exists or not.
+    pub fn named(path: PathBuf) -> Found {
+        let is_link = path.is_symlink();
+        Found { agent: "", path, is_link, is_unlocked: false }
+    }
+
     /// Returns the file at a path, or a folder that [`session_files_below`] returned in place of a file, or
     /// `None` if there is neither.
     pub fn from_path(path: PathBuf) -> Option<Found> {

@@ -1,6 +1,6 @@
 //! Each page of console sessions is a separate test: `cargo test --test pages log/graph`.
 //!
-//! The pages are in `tests/cli/cases/<command>/<name>.md`; README and guide are pages, too, because
+//! The pages are in `tests/cli/cases/<command>/<name>.md`; README, guide and `docs/fleet.md` are pages, too, because
 //! what the project tells its users must be true. `BOUGH_BLESS=1 cargo test --test pages` writes
 //! the output into the pages. Read the change before you commit it.
 
@@ -17,7 +17,7 @@ fn main() {
     let cases = project().join("tests/cli/cases");
     let mut pages = Vec::new();
     pages_below(&cases, &mut pages);
-    pages.extend(["README.md", "docs/guide.md"].map(|page| project().join(page)));
+    pages.extend(["README.md", "docs/guide.md", "docs/fleet.md"].map(|page| project().join(page)));
     pages.sort();
     let trial = |path: PathBuf| {
         let name = path.strip_prefix(&cases).or_else(|_| path.strip_prefix(project())).unwrap_or(&path);

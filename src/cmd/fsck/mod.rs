@@ -342,7 +342,8 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
         let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
         let left = folders.into_iter().flat_map(leftovers).collect();
         report_leftovers(&left, ui);
-        return Ok(paths.into_iter().map(|path| Target { path, named: false }).collect());
+        let named = args.scope.is_list();
+        return Ok(paths.into_iter().map(|path| Target { path, named }).collect());
     }
     let stores = locate::stores(&global.roots);
     let mut words: Vec<&str> = global.session.iter().map(String::as_str).collect();
@@ -514,7 +515,9 @@ impl Total {
         let named = global.session.iter().chain(&args.files);
         let files: String = named.map(|file| format!(" {}", text::shell_word(file))).collect();
         let count = self.repairable + self.untried;
-        if count > 0 && !files.contains(" -") {
+        let is_piped = files.split(' ').any(|file| file == "-") || args.scope.is_piped();
+        let files = args.scope.words() + &files;
+        if count > 0 && !is_piped {
             let can = if self.untried > 0 { "tries to repair" } else { "can repair" };
             let reached = match self.untried > 0 || self.reachable_after == self.reachable {
                 true => String::new(),

@@ -61,6 +61,12 @@ pub struct Args {
     #[arg(short, long, conflicts_with = "all_sessions")]
     project: bool,
 
+    /// The logs of the sessions that a file lists, one path a line, or separated by NUL bytes
+    ///
+    /// `-` reads the list from standard input.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["project", "all_sessions"], value_hint = clap::ValueHint::FilePath)]
+    files_from: Option<PathBuf>,
+
     /// The logs of all sessions of all agents
     #[arg(long)]
     all_sessions: bool,
@@ -171,7 +177,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ui.for_people();
     }
     let keep = Filter::new(args)?;
-    let scope = Scope { project: args.project, all: args.all_sessions };
+    let scope = Scope { project: args.project, all: args.all_sessions, files_from: args.files_from.clone() };
     if let Some(found) = scope.sessions(false, global)? {
         let sessions: Vec<PathBuf> = found.into_iter().map(|found| found.path).collect();
         if sessions.is_empty() {
@@ -214,7 +220,7 @@ fn each(
         }
         match print_session(args, Some(&path), revisions, keep, global, ui) {
             Ok(_) => {}
-            Err(error) => failures.add(error, false, ui)?,
+            Err(error) => failures.add(error, args.files_from.is_some(), ui)?,
         }
         is_first &= ui.has_heading();
     }

@@ -147,7 +147,10 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     for (path, row) in read {
         match row {
             Ok(row) => rows.push(row),
-            Err(error) => failures.add(error.into(), args.folders.contains(&path), ui)?,
+            Err(error) => {
+                let is_named = args.scope.is_list() || args.folders.contains(&path);
+                failures.add(error.into(), is_named, ui)?;
+            }
         }
     }
     if let Some(agent) = &args.agent {
@@ -177,7 +180,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         return Ok(failures.or(Exit::Done));
     }
     let exit = scope::none_found(ui);
-    if !args.scope.all && args.folders.is_empty() {
+    if !args.scope.all && !args.scope.is_list() && args.folders.is_empty() {
         ui.hint("`--all` lists the sessions of all projects");
     }
     Ok(exit)
@@ -219,6 +222,9 @@ fn found(args: &Args, global: &Global, config: &Config) -> anyhow::Result<Vec<Fo
 
 /// Returns the remains of sessions whose own file is gone, where sessions are searched.
 fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
+    if args.scope.is_list() {
+        return Ok(Vec::new());
+    }
     if args.scope.all {
         let stores = locate::writable_stores(&config.session.roots);
         return Ok(stores.iter().flat_map(|store| remains::remains(&store.root)).collect());

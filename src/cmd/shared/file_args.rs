@@ -22,16 +22,17 @@ pub(crate) struct Files {
 
 impl Files {
     /// Returns the files that the words of a command name: files themselves, folders with
-    /// everything in them, with a scope the sessions of the project or of all agents; without
+    /// everything in them, with a scope the sessions of a list, of the project or of all agents; without
     /// words, the session of the command.
     pub(crate) fn resolve(
         words: &[PathBuf],
-        scope: Scope,
+        scope: &Scope,
         global: &Global,
         ui: &mut Ui,
     ) -> anyhow::Result<Files> {
         if let Some(paths) = scope.files(!words.is_empty(), global)? {
-            return Ok(Files { paths, several: true, named: HashSet::new() });
+            let named = if scope.is_list() { paths.iter().cloned().collect() } else { HashSet::new() };
+            return Ok(Files { paths, several: true, named });
         }
         if words.is_empty() {
             let path = session_arg::path(global, None, ui)?;
