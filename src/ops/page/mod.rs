@@ -18,7 +18,7 @@ pub use sessions::{Listed, sessions};
 
 use super::redact::Redact;
 use super::rows::{Order, Rows};
-use super::stats::{Prices, touched_file};
+use super::stats::{Prices, touched_files};
 use super::{filter, ids};
 use crate::format::{Content, Session, call_words};
 use crate::model::{Count, Ix, Key, Kind, Source};
@@ -160,7 +160,7 @@ impl Facts {
     fn calls(&mut self, number: usize, content: &Content<'_>, cwd: &str) {
         let mut all = Vec::new();
         for (_, tool, arguments) in content.calls() {
-            let touched = touched_file(tool, arguments);
+            let touched = touched_files(tool, arguments).into_iter().next();
             let file = touched.as_ref().map(|(file, _)| {
                 let below = file.strip_prefix(cwd).and_then(|rest| rest.strip_prefix('/'));
                 self.name(below.filter(|_| !cwd.is_empty()).unwrap_or(file).to_owned())

@@ -2,7 +2,7 @@
 
 use super::Prices;
 use crate::format::{Block, Content, Format, Session, Usage};
-use crate::json::{Members, each_item, each_object, member};
+use crate::json::{Members, each_item, each_member, each_object, member, string};
 use crate::model::{BuildKeyHasher, Flags, Ix, Key, KeyHasher, Kind, Source, Span};
 use memchr::memmem::Finder;
 use std::collections::HashMap;
@@ -214,7 +214,7 @@ impl Reading<'_> {
             let tool = self.name(name);
             self.calls.insert(Key::hash(id.as_bytes()), tool);
             self.facts.calls.push(Call { entry, tool });
-            if let Some((path, changes)) = touched_file(name, arguments) {
+            for (path, changes) in touched_files(name, arguments) {
                 let file = self.name(&path);
                 self.facts.files.push(FileCall { entry, tool, file, changes });
             }
@@ -356,7 +356,7 @@ impl Reading<'_> {
     /// Records the file that a call reads or changes.
     fn file(&mut self, entry: Ix, tool: u32, call: &Members<'_>) {
         let Some(arguments) = call.get("input").or(call.get("arguments")) else { return };
-        if let Some((path, changes)) = touched_file(&self.facts.names[tool as usize], arguments) {
+        for (path, changes) in touched_files(&self.facts.names[tool as usize], arguments) {
             let file = self.name(&path);
             self.facts.files.push(FileCall { entry, tool, file, changes });
         }
@@ -393,7 +393,7 @@ impl Reading<'_> {
 }
 
 /// Returns the file that a call of a tool reads or changes, as the model named it, and whether the call changes it.
-pub fn touched_file(tool: &str, arguments: &[u8]) -> Option<(String, bool)> {
+fn touched_file(tool: &str, arguments: &[u8]) -> Option<(String, bool)> {
     let tool = tool.to_ascii_lowercase();
     let is_one_of = |words: &[&str]| words.iter().any(|word| tool.contains(word));
     let changes = is_one_of(&["edit", "write", "patch", "replace", "create"]);
@@ -404,6 +404,33 @@ pub fn touched_file(tool: &str, arguments: &[u8]) -> Option<(String, bool)> {
     let paths = ["file_path", "path", "filePath", "notebook_path"].map(|key| arguments.text(key));
     let path = paths.into_iter().find(|path| !path.is_empty())?;
     Some((path.into_owned(), changes))
+}
+
+/// Returns the files that a call of a tool reads or changes, as the model named them, each with whether
+/// the call changes it. A patch of Codex may change several: in the input of `apply_patch`, or in a
+/// shell command.
+pub fn touched_files(tool: &str, arguments: &[u8]) -> Vec<(String, bool)> {
+    static PATCH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"*** Begin Patch"));
+    if PATCH.find(arguments).is_none() {
+        return touched_file(tool, arguments).into_iter().collect();
+    }
+    const MARKS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let mut files: Vec<(String, bool)> = Vec::new();
+    let mut add = |text: &str| {
+        for line in text.lines() {
+            let path = MARKS.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim);
+            if let Some(path) = path.filter(|path| !files.iter().any(|(known, _)| known == path)) {
+                files.push((path.to_owned(), true));
+            }
+        }
+    };
+    for (_, value) in each_member(arguments) {
+        match string(value) {
+            Some(text) => add(&text),
+            None => each_item(value).filter_map(string).for_each(|text| add(&text)),
+        }
+    }
+    files
 }
 
 /// Returns the hash that identifies an entry in another session. A copy has the time and the
@@ -457,4 +484,26 @@ fn reply_twin(reply: Key, line: &Members<'_>) -> u64 {
     let mut hash = DefaultHasher::new();
     (reply.0, line.get("requestId")).hash(&mut hash);
     hash.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn files_are_named_by_paths_and_patches() {
+        let check = |tool: &str, arguments: &str, wanted: &str| {
+            let files = touched_files(tool, arguments.as_bytes());
+            let files: Vec<_> = files.iter().map(|(path, changes)| format!("{path}{}", if *changes { "!" } else { "" })).collect();
+            assert_eq!(files.join(" "), wanted, "{arguments}");
+        };
+        check("read",        r#"{"path":"a.rs"}"#,      "a.rs");
+        check("Edit",        r#"{"file_path":"a.rs"}"#, "a.rs!");
+        check("bash",        r#"{"path":"a.rs"}"#,      "");
+        check("apply_patch", r#"{"input":"*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+*** y\n*** Add File: b c.md\n+z\n*** End Patch"}"#, "src/a.rs! b c.md!");
+        check("apply_patch", r#"{"input":"*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** Delete File: a\n*** End Patch"}"#, "a! b!");
+        check("shell",       r#"{"command":["apply_patch","*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"]}"#, "a!");
+        check("exec_command", r#"{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEOF"}"#, "a!");
+    }
 }

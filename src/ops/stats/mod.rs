@@ -9,7 +9,7 @@ mod facts;
 mod groups;
 mod prices;
 
-pub use facts::{Answer, Call, Facts, FileCall, Spent, touched_file};
+pub use facts::{Answer, Call, Facts, FileCall, Spent, touched_files};
 pub use groups::{Item, Models, grouped_by};
 pub use prices::{Price, Prices};
 
