@@ -1,5 +1,6 @@
 //! What the GitHub Copilot CLI sends: prompts, replies and results of the path in order, from the
-//! last compaction on.
+//! last compaction on. A call without a result gets one; a result that no call of the reply before it
+//! asked for, or that repeats one, is left out.
 //!
 //! A prompt is sent with what the client put before it. The instructions are new each time it
 //! continues, and not part of this.
@@ -47,7 +48,9 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
         }
         let message = Message::new(entry, role, origin, part);
         if role == "tool" {
-            reply.answer(content.answers().next().unwrap_or_default(), message);
+            if let Err(why) = reply.answer(content.answers().next().unwrap_or_default(), message) {
+                context.drop(entry, why);
+            }
             continue;
         }
         reply.close(&mut context.messages);
@@ -76,7 +79,7 @@ struct Reply {
     orders: HashMap<String, usize>,
     /// Whether each call was answered.
     answered: Vec<bool>,
-    /// The results, each with the place of its call; those of no call come last.
+    /// The results, each with the place of its call.
     results: Vec<(usize, Message)>,
 }
 
@@ -89,13 +92,14 @@ impl Reply {
         Reply { at, answered: vec![false; calls.len()], calls, orders, results: Vec::new() }
     }
 
-    /// Adds a result.
-    fn answer(&mut self, call: &str, message: Message) {
-        let order = self.orders.get(call).copied().filter(|order| !self.answered[*order]);
-        if let Some(order) = order {
-            self.answered[order] = true;
+    /// Adds a result, or returns why it is not sent.
+    fn answer(&mut self, call: &str, message: Message) -> Result<(), Why> {
+        let order = *self.orders.get(call).ok_or(Why::NoCall)?;
+        if std::mem::replace(&mut self.answered[order], true) {
+            return Err(Why::Repeated);
         }
-        self.results.push((order.unwrap_or(usize::MAX), message));
+        self.results.push((order, message));
+        Ok(())
     }
 
     /// Appends the results in the order of the calls, as they are sent, and notes those that are
