@@ -101,17 +101,7 @@ impl Dialect for Chimera {
             }
             _ => Kind::Other,
         };
-        LineVerdict::Entry(Link {
-            id: Some(id),
-            is_number: false,
-            parent,
-            time,
-            kind,
-            ty: Some(ty),
-            flags,
-            session: None,
-            group: None,
-        })
+        LineVerdict::Entry(Link { id: Some(id), parent, time, ty: Some(ty), flags, ..Link::new(kind) })
     }
 
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {

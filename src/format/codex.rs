@@ -8,7 +8,7 @@
 
 use super::rewinds::{self, RewindTo};
 use super::session::{Gathered, Head, Header, Session};
-use super::{Block, Content, Dialect, LineVerdict, Link, OtherKind, ParentRef};
+use super::{Block, Content, Dialect, LineVerdict, Link, OtherKind};
 use crate::json::{Field, Line, Members, Shape, Str, each_item, each_object, member, string, string_of};
 use crate::model::{Entries, Flags, Kind, Span, Time};
 use std::borrow::Cow;
@@ -23,10 +23,6 @@ impl Dialect for Codex {
         };
         let payload = fields.str(Field::PayloadType);
         let mut flags = Flags::default();
-        let mut setting = |kind| {
-            flags.set(Flags::BOOKKEEPING, true);
-            kind
-        };
         let (kind, ty) = match ty.raw {
             b"session_meta" => {
                 header(line, gathered);
@@ -38,12 +34,11 @@ impl Dialect for Codex {
             },
             b"compacted" => (Kind::Compaction, Some(ty)),
             b"inter_agent_communication" => (Kind::Custom, Some(ty)),
-            b"turn_context" => (setting(Kind::Setting), Some(ty)),
-            b"token_usage_record" => {
-                flags.set(Flags::HIDDEN, true);
+            b"turn_context" => {
                 flags.set(Flags::BOOKKEEPING, true);
                 (Kind::Setting, Some(ty))
             }
+            b"token_usage_record" => (usage(&mut flags), Some(ty)),
             b"event_msg" => match payload.map_or(&b""[..], |ty| ty.raw) {
                 b"thread_rolled_back" => {
                     let count = payload_of(line).and_then(|payload| member(payload, "num_turns"));
@@ -59,25 +54,16 @@ impl Dialect for Codex {
                     return LineVerdict::Other(OtherKind::Note);
                 }
                 // Older versions stored the usage in no other place.
-                b"token_count" => {
-                    flags.set(Flags::HIDDEN, true);
-                    flags.set(Flags::BOOKKEEPING, true);
-                    (Kind::Setting, payload)
-                }
+                b"token_count" => (usage(&mut flags), payload),
                 _ => return LineVerdict::Other(OtherKind::Note),
             },
             _ => return LineVerdict::Other(OtherKind::Note),
         };
         LineVerdict::Entry(Link {
-            id: None,
-            is_number: false,
-            parent: ParentRef::Before,
             time: fields.str(Field::Timestamp).map_or(Time::NONE, |time| gathered.clock.read(time.raw)),
-            kind,
             ty,
             flags,
-            session: None,
-            group: None,
+            ..Link::new(kind)
         })
     }
 
@@ -95,6 +81,13 @@ impl Dialect for Codex {
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
         content(line)
     }
+}
+
+/// Marks an entry that only stores usage, and returns its kind.
+fn usage(flags: &mut Flags) -> Kind {
+    flags.set(Flags::HIDDEN, true);
+    flags.set(Flags::BOOKKEEPING, true);
+    Kind::Setting
 }
 
 fn payload_of<'l>(line: &Line<'l>) -> Option<&'l [u8]> {

@@ -71,17 +71,14 @@ impl Dialect for Copilot {
         };
         LineVerdict::Entry(Link {
             id: Some(id),
-            is_number: false,
             parent: match fields.get(Field::ParentId) {
                 Value::String(parent) if !parent.raw.is_empty() => ParentRef::Id(parent),
                 _ => ParentRef::None,
             },
             time,
-            kind,
             ty: Some(ty),
             flags,
-            session: None,
-            group: None,
+            ..Link::new(kind)
         })
     }
 

@@ -7,7 +7,7 @@
 
 use super::rewinds::{self, RewindTo};
 use super::session::{Gathered, Head, Header, Session};
-use super::{Block, Content, Dialect, LineVerdict, Link, OtherKind, ParentRef};
+use super::{Block, Content, Dialect, LineVerdict, Link, OtherKind};
 use crate::json::{Field, Line, Members, Shape, Value, each_item, each_object, member, string, string_of};
 use crate::model::{Copies, Entries, Flags, Ix, Kind, Span, Time};
 use std::borrow::Cow;
@@ -47,14 +47,10 @@ impl Dialect for Gemini {
         };
         LineVerdict::Entry(Link {
             id: Some(id),
-            is_number: false,
-            parent: ParentRef::Before,
             time: fields.str(Field::Timestamp).map_or(Time::NONE, |time| gathered.clock.read(time.raw)),
-            kind,
             ty,
             flags,
-            session: None,
-            group: None,
+            ..Link::new(kind)
         })
     }
 

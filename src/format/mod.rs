@@ -84,6 +84,23 @@ pub struct Link<'l> {
     pub group: Option<Str<'l>>,
 }
 
+impl Link<'_> {
+    /// Creates the link of an entry that follows the one before it, without an id, a time and a type.
+    pub fn new(kind: Kind) -> Self {
+        Link {
+            id: None,
+            is_number: false,
+            parent: ParentRef::Before,
+            time: Time::NONE,
+            kind,
+            ty: None,
+            flags: Flags::default(),
+            session: None,
+            group: None,
+        }
+    }
+}
+
 /// How an entry names its parent.
 #[derive(Clone, Copy, Debug)]
 pub enum ParentRef<'l> {

@@ -160,11 +160,9 @@ impl Dialect for Pi {
             is_number,
             parent,
             time: time(fields.get(Field::Timestamp), &mut gathered.clock),
-            kind,
             ty,
             flags,
-            session: None,
-            group: None,
+            ..Link::new(kind)
         })
     }
 
@@ -571,11 +569,9 @@ impl Dialect for V4 {
                     is_number,
                     parent,
                     time,
-                    kind,
                     ty,
                     flags,
-                    session: None,
-                    group: None,
+                    ..Link::new(kind)
                 });
             }
             b"lane" if says("lane") == "main" => stand_at(key(line, "leafId"), line, gathered),

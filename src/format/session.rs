@@ -649,14 +649,12 @@ fn stray<'l>(line: &Line<'l>) -> Option<Link<'l>> {
     flags.set(Flags::SIDECHAIN, fields.is_true(Field::IsSidechain));
     Some(Link {
         id: Some(id),
-        is_number: false,
         parent: fields.str(Field::ParentUuid).map_or(ParentRef::None, ParentRef::Id),
         time: fields.str(Field::Timestamp).map_or(Time::NONE, |time| crate::model::parse_time(time.raw)),
-        kind: Kind::Other,
         ty: fields.str(Field::Type),
         flags,
         session: Some(session),
-        group: None,
+        ..Link::new(Kind::Other)
     })
 }
 

@@ -167,14 +167,13 @@ impl Dialect for Claude {
         };
         LineVerdict::Entry(Link {
             id,
-            is_number: false,
             parent,
             time,
-            kind,
             ty: Some(ty),
             flags,
             session: fields.str(Field::SessionId),
             group,
+            ..Link::new(kind)
         })
     }
 
