@@ -279,7 +279,7 @@ impl Search<'_> {
         store::search_lines(path, self.global.options(), prefilter, &mut |format, offset, line| {
             // Several entries may be on a line.
             let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[")
-                || format == Format::Gemini;
+                || format.stores_again();
             if is_list || format.may_join_lines() && !is_whole(line) {
                 torn = true;
                 return ControlFlow::Break(());
@@ -336,8 +336,7 @@ impl Search<'_> {
         let mut line = Vec::new();
         let mut found = Vec::new();
         for entry in session.entries.all() {
-            // Gemini stores a message again whenever it changes.
-            let is_old = session.format == Format::Gemini && !session.tree.is_in_tree(entry);
+            let is_old = session.format.stores_again() && !session.tree.is_in_tree(entry);
             if is_old || !kinds.is_empty() && !kinds.contains(&session.entries.kind(entry)) {
                 continue;
             }

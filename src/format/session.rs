@@ -367,7 +367,7 @@ impl Builder {
             }
         }
         match self.format {
-            Format::Gemini => {
+            format if format.stores_again() => {
                 self.add_line(line);
                 if let Some(list) = super::gemini::messages_in(line) {
                     self.each_write(line, list);

@@ -68,9 +68,11 @@ enum Trait {
     Python,
     /// Its lines have nothing in common with those of the formats that bough writes.
     Guest,
+    /// Its program stores a message again whenever it changes; several may be on a line.
+    StoresAgain,
 }
 
-use Trait::{Guest, JoinsLines, NoIds, Python, WantsHeader};
+use Trait::{Guest, JoinsLines, NoIds, Python, StoresAgain, WantsHeader};
 
 /// The rows, in the order of [`Format`].
 #[rustfmt::skip] // a table
@@ -87,7 +89,7 @@ static ROWS: [Row; 14] = [
     row(Format::Chimera,   "chimera",    "chimera",  &chimera::Chimera,  &names::CHIMERA, None,                    Some(1), &[Python]),
     row(Format::Claude,    "claude",     "claude",   &claude::Claude,    &names::CLAUDE,  None,                    None,    &[JoinsLines]),
     row(Format::Codex,     "codex",      "codex",    &codex::Codex,      &names::PI,      Some(Program::Codex),    None,    &[WantsHeader, NoIds, Guest]),
-    row(Format::Gemini,    "gemini",     "gemini",   &gemini::Gemini,    &names::PI,      Some(Program::Gemini),   None,    &[WantsHeader, Guest]),
+    row(Format::Gemini,    "gemini",     "gemini",   &gemini::Gemini,    &names::PI,      Some(Program::Gemini),   None,    &[WantsHeader, Guest, StoresAgain]),
     row(Format::Copilot,   "copilot",    "copilot",  &copilot::Copilot,  &names::PI,      Some(Program::Copilot),  None,    &[Guest]),
 ];
 
@@ -174,6 +176,12 @@ impl Format {
     /// nothing in common with those of the formats that bough writes.
     pub fn is_guest(self) -> bool {
         self.has(Guest)
+    }
+
+    /// Returns whether its program stores a message again, under the same id, whenever it changes: only
+    /// the last copy counts. Several messages may be on a line, then.
+    pub fn stores_again(self) -> bool {
+        self.has(StoresAgain)
     }
 
     /// Returns whether its program may read an object over several lines as one.

@@ -94,7 +94,7 @@ impl Builder {
         if let (Some(side), Some(next)) = (&mut self.side, next.side) {
             side.append(next, entries, lines, file);
         }
-        self.entries.append(next.entries, lines, !self.format.has_ids() || self.format == Format::Gemini);
+        self.entries.append(next.entries, lines, !self.format.has_ids() || self.format.stores_again());
         true
     }
 }

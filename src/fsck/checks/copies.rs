@@ -13,7 +13,7 @@ impl Finder<'_> {
     /// Checks for entries with an id that an earlier entry has.
     pub(crate) fn copies(&mut self) -> io::Result<()> {
         let session = self.session;
-        if session.tree.shadowed().len() == 0 {
+        if session.format.stores_again() || session.tree.shadowed().len() == 0 {
             return Ok(());
         }
         let shadowed: HashSet<Key> = session.tree.shadowed().map(|ix| session.entries.key(ix)).collect();
@@ -28,10 +28,6 @@ impl Finder<'_> {
         let mut found = Vec::new();
         for group in groups.chunk_by(|one, other| one.0 == other.0) {
             let first = group[0].1;
-            // Gemini stores a message again whenever it changes.
-            if session.format == Format::Gemini {
-                continue;
-            }
             let original = Original::new(self.line(first)?, session.format);
             for (key, ix) in &group[1..] {
                 let copy = self.line(*ix)?;

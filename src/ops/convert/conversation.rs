@@ -374,7 +374,7 @@ impl Reading<'_> {
             match &turn.speaker {
                 Speaker::Tool { call: other, .. } if other == call => {
                     // Gemini sends the same result twice.
-                    if self.session.format != Format::Gemini {
+                    if !self.session.format.stores_again() {
                         self.lose("results of calls that have one already", message.entry);
                     }
                     return before;
