@@ -1,10 +1,11 @@
 //! Where the agents keep their sessions, and how to find one of them by name.
 
 use super::Error;
+use super::compressed::{self, is_session_name};
 use super::read::search;
 use crate::format::{Detected, Format, detect, is_agents, main_of};
 use crate::json::{self, Prefilter};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -224,7 +225,7 @@ pub fn list_below(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
             let (path, kind) = (entry.path(), entry.file_type()?);
             if kind.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "jsonl") && is_file(&path, kind) {
+            } else if is_session_name(&path) && is_file(&path, kind) {
                 out.push(path);
             }
             Ok(())
@@ -283,11 +284,18 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
             Err(_) => out.push(unlisted()),
         }
     }
+    // A rollout that is unpacked again may still be there in both forms for a moment.
+    let names: HashSet<_> = entries.iter().map(|(_, entry)| entry.file_name()).collect();
+    entries.retain(|(_, entry)| {
+        let name = entry.file_name();
+        !compressed::is_named(Path::new(&name))
+            || !Path::new(&name).file_stem().is_some_and(|plain| names.contains(plain))
+    });
     let has_locks = entries.iter().any(|(_, entry)| entry.file_name().as_encoded_bytes().ends_with(b".lock"));
     for (kind, entry) in entries {
         let path = entry.path();
         let name = entry.file_name();
-        if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
+        if is_session_name(Path::new(&name)) {
             // A link is followed. In all other cases the folder itself knows the type, without
             // asking for each file.
             let is_link = kind.is_symlink();
@@ -561,6 +569,9 @@ fn belongs(path: &Path, folder: &Path) -> Option<bool> {
 pub fn first_bytes(path: &Path, most: u64) -> Vec<u8> {
     let mut head = Vec::new();
     if let Ok(file) = File::open(path) {
+        if compressed::is_compressed(path, &file) {
+            return compressed::unpack(file, most).unwrap_or_default();
+        }
         let _ = file.take(most).read_to_end(&mut head);
     }
     head
@@ -582,6 +593,7 @@ pub fn id_in_name(path: &Path) -> String {
     /// The length of an id of Codex.
     const UUID: usize = 36;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = stem.strip_suffix(".jsonl").unwrap_or(&stem);
     if let Some(rest) = stem.strip_prefix("rollout-")
         && let Some(id) = rest.len().checked_sub(UUID).and_then(|at| rest.get(at..))
         && looks_like_an_id(id)
@@ -600,7 +612,7 @@ pub fn id_in_name(path: &Path) -> String {
     {
         return folder.to_string_lossy().into_owned();
     }
-    stem.rsplit_once('_').map_or(&*stem, |(_, id)| id).to_owned()
+    stem.rsplit_once('_').map_or(stem, |(_, id)| id).to_owned()
 }
 
 /// Returns the id of a session: the one in its file name, or, if that is not an id, the one in its
@@ -792,6 +804,7 @@ mod tests {
         assert_eq!(id_in_name(Path::new("/s/0b1d0000-0000.jsonl")), "0b1d0000-0000");
         let id = "01a222bd-ebaf-7992-8891-691864ee8130";
         assert_eq!(id_in_name(Path::new(&format!("/s/rollout-2026-11-28T10-00-00-{id}.jsonl"))), id);
+        assert_eq!(id_in_name(Path::new(&format!("/s/rollout-2026-11-28T10-00-00-{id}.jsonl.zst"))), id);
         assert_eq!(id_in_name(Path::new(&format!("/s/{id}/events.jsonl"))), id);
         assert_eq!(id_in_name(Path::new("/s/session-2026-11-28T10-00-01a222bd.jsonl")), "01a222bd");
         assert_eq!(id_in_name(Path::new("/s/rollout-x.jsonl")), "rollout-x");

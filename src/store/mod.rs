@@ -9,6 +9,7 @@ pub mod archive;
 pub mod blobs;
 pub mod clients;
 pub mod companions;
+pub mod compressed;
 pub mod conflicts;
 pub mod continued;
 mod error;

@@ -43,7 +43,7 @@ pub(super) fn files(current: &str) -> Vec<CompletionCandidate> {
         }
         if entry.path().is_dir() {
             out.push(format!("{folder}{name}/"));
-        } else if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
+        } else if store::compressed::is_session_name(Path::new(&name)) {
             out.push(format!("{folder}{name}"));
         }
     }

@@ -5,6 +5,7 @@ use super::whole::{Opened, Options, begin, detect_format, is_read_once, open, re
 use crate::format::Builder;
 use crate::json::{Ending, Reader};
 use crate::store::Error;
+use crate::store::compressed;
 use crate::store::files::{Content, Files};
 use crate::store::write::Stamp;
 use crate::store::write::stamp;
@@ -54,7 +55,7 @@ impl Growing {
     /// Fails as [`open()`] does; the next reading is a whole one then.
     pub fn read(&mut self) -> Result<Opened, Error> {
         let small = self.path.metadata().is_ok_and(|facts| facts.len() < SMALL);
-        if small || is_read_once(&self.path) {
+        if small || is_read_once(&self.path) || compressed::is_named(&self.path) {
             self.read = None;
             return open(&self.path, self.options);
         }

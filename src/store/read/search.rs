@@ -5,6 +5,7 @@ use crate::format::{Format, detect_in_blocks};
 use crate::json::Prefilter;
 use crate::model::{Source, Span};
 use crate::store::Error;
+use crate::store::compressed;
 use crate::store::files::Files;
 use std::fs::File;
 use std::io::{self, Read};
@@ -50,7 +51,12 @@ pub fn search_lines(
 /// Returns whether `found` matches any part of a file, which is read block by block. At most
 /// `overlap` bytes of a match may be in a block without its end.
 pub(crate) fn has(path: &Path, overlap: usize, found: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
-    let mut file = File::open(path)?;
+    let mut file: Box<dyn Read> = match File::open(path)? {
+        file if compressed::is_compressed(path, &file) => {
+            Box::new(io::Cursor::new(compressed::unpack(file, u64::MAX)?))
+        }
+        file => Box::new(file),
+    };
     let mut block = vec![0; BLOCK.max(2 * overlap)];
     let mut held = 0;
     loop {

@@ -7,6 +7,7 @@ use crate::format::{Builder, Format, Program, Session};
 use crate::json::{Field, Line, Reader};
 use crate::model::{FaultKind, Key};
 use crate::store::Error;
+use crate::store::compressed;
 use crate::store::files::{Content, Files};
 use crate::store::write::Stamp;
 use regex::bytes::Regex;
@@ -98,7 +99,7 @@ fn try_part(
     part: &TailRequest<'_>,
     sizes: Sizes,
 ) -> Result<Option<Opened>, Error> {
-    if options.side || is_read_once(path) {
+    if options.side || is_read_once(path) || compressed::is_named(path) {
         return Ok(None);
     }
     // `open` reports files that can't be opened.

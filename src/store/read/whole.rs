@@ -5,7 +5,7 @@ use crate::format::{Builder, Detected, Format, Program, Session, detect, detect_
 use crate::json::{Line, Reader};
 use crate::store::files::{Content, Files};
 use crate::store::write::Stamp;
-use crate::store::{Error, locate};
+use crate::store::{Error, compressed, locate};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
@@ -123,7 +123,7 @@ pub(crate) enum Source {
     /// A file, its length, and the stamp that identifies it.
     File(File, u64, Stamp),
     /// All bytes from standard input, from a pipe or from another device, which can be read only
-    /// once.
+    /// once; or of a compressed file, unpacked.
     Bytes(Vec<u8>),
 }
 
@@ -133,6 +133,9 @@ impl Source {
         let mut bytes = Vec::new();
         if path == Path::new("-") {
             io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
+            if compressed::is_packed(&bytes) {
+                bytes = compressed::unpack(&bytes[..], u64::MAX).map_err(io)?;
+            }
             return Ok(Source::Bytes(bytes));
         }
         let mut file = File::open(path).map_err(|error| match error.kind() {
@@ -149,6 +152,9 @@ impl Source {
         if !facts.is_file() {
             file.read_to_end(&mut bytes).map_err(io)?;
             return Ok(Source::Bytes(bytes));
+        }
+        if compressed::is_compressed(path, &file) {
+            return Ok(Source::Bytes(compressed::unpack(file, u64::MAX).map_err(io)?));
         }
         let stamp = Stamp::with(&file, &facts).map_err(io)?;
         Ok(Source::File(file, facts.len(), stamp))
