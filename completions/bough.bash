@@ -161,7 +161,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -191,7 +191,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -257,7 +257,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -323,7 +323,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -353,7 +353,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -399,7 +399,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -429,7 +429,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -475,7 +475,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -505,7 +505,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -535,7 +535,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -565,7 +565,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -595,7 +595,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -625,7 +625,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -712,7 +712,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -750,7 +750,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -788,7 +788,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -861,7 +861,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -936,7 +936,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1009,7 +1009,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1094,7 +1094,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1124,7 +1124,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1196,7 +1196,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1234,7 +1234,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1323,7 +1323,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1360,7 +1360,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1406,7 +1406,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1436,7 +1436,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1527,7 +1527,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1590,7 +1590,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1628,7 +1628,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1662,7 +1662,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1692,7 +1692,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1738,7 +1738,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1790,7 +1790,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1820,7 +1820,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1900,7 +1900,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1930,7 +1930,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2010,7 +2010,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2067,7 +2067,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2097,7 +2097,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2147,7 +2147,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2193,7 +2193,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)

@@ -38,7 +38,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_needs_command" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -99,7 +100,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand append" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -144,7 +146,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -177,7 +180,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -202,7 +206,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand branches" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -240,7 +245,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand cat" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -266,7 +272,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -304,7 +311,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand completions" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -328,7 +336,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand config; and not __fish_seen_subcommand_from list path" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -354,7 +363,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from list" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -379,7 +389,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from path" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -403,7 +414,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand context" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -431,7 +443,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand convert" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -475,7 +488,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand diff" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -508,7 +522,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand drop" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -542,7 +557,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand export" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -586,7 +602,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -625,7 +642,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -979,7 +997,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand grep" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1021,7 +1040,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand help" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1045,7 +1065,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand join" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1083,7 +1104,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand label" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1119,7 +1141,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand log" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1188,7 +1211,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand man" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1213,7 +1237,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand merge" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1252,7 +1277,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand merge-base" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1277,7 +1303,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1319,7 +1346,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand move" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1358,7 +1386,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1385,7 +1414,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1412,7 +1442,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1437,7 +1468,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand redo" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1471,7 +1503,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand restore" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1505,7 +1538,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1533,7 +1567,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1581,7 +1616,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand show" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1608,7 +1644,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand slim" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1652,7 +1689,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand stats" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1692,7 +1730,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand status" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1716,7 +1755,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand switch" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1754,7 +1794,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand tree" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
@@ -1790,7 +1831,8 @@ chimera\t''
 claude\t''
 codex\t''
 gemini\t''
-copilot\t''"
+copilot\t''
+opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand undo" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"

@@ -279,7 +279,8 @@ impl Search<'_> {
         store::search_lines(path, self.global.options(), prefilter, &mut |format, offset, line| {
             // Several entries may be on a line.
             let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[")
-                || format.stores_again();
+                || format.stores_again()
+                || format.is_document();
             if is_list || format.may_join_lines() && !is_whole(line) {
                 torn = true;
                 return ControlFlow::Break(());

@@ -54,7 +54,7 @@ use std::ffi::OsString;
 ///
 /// View the conversation tree, move HEAD, label entries, export and compare branches, check and
 /// repair files, and undo any change. bough works on the session files of pi, oh-my-pi, Chimera and
-/// Claude Code. It also reads those of Codex, Gemini CLI and Copilot CLI.
+/// Claude Code. It also reads those of Codex, Gemini CLI, Copilot CLI and OpenCode.
 #[derive(Parser, Debug)]
 #[command(name = "bough", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {

@@ -11,6 +11,7 @@ mod codex;
 mod copilot;
 mod gemini;
 mod message_text;
+mod opencode;
 mod pi;
 mod sent;
 
@@ -452,6 +453,11 @@ enum Part {
     Item(Range<usize>),
     /// The results in a reply of Gemini.
     Results,
+    /// A prompt of OpenCode, up to the part with the id `end`, which was undone.
+    Prompt { end: Option<String> },
+    /// What the request `number` of a reply of OpenCode gave, or one result of its calls, up to the
+    /// part with the id `end`, which was undone.
+    Step { number: usize, result: Option<usize>, end: Option<String>, thoughts_as_text: bool },
     /// Parts of a message of Claude Code.
     Claude(Vec<crate::format::claude::request::Part>),
 }
@@ -522,6 +528,7 @@ impl Context {
             Format::Codex => codex::build(session, source, leaf),
             Format::Gemini => gemini::build(session, source, leaf),
             Format::Copilot => copilot::build(session, source, leaf),
+            Format::OpenCode => opencode::build(session, source, leaf),
             _ => pi::build(session, source, leaf),
         }
     }
@@ -614,6 +621,7 @@ impl Message {
             Format::Codex => codex::read_message(self, session, line),
             Format::Gemini => gemini::read_message(self, session, line),
             Format::Copilot => copilot::read_message(self, session, line),
+            Format::OpenCode => opencode::read_message(self, line),
             _ => pi::read_message(self, line),
         })
     }

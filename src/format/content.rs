@@ -167,12 +167,22 @@ impl Usage {
                 }
                 // Gemini: not part of the output.
                 "thoughts" => thoughts = tokens(),
+                // OpenCode: the tokens of a reply, beside its cost.
+                "tokens" if value.starts_with(b"{") => {
+                    let tokens = Usage::parse(value);
+                    usage = Usage { cost: number(member(stored, "cost").unwrap_or_default()), ..tokens };
+                }
+                "reasoning" if member(stored, "cache").is_some() => thoughts = tokens(),
+                "cache" => {
+                    let tokens = |key| member(value, key).and_then(number).unwrap_or(0.0) as u64;
+                    (usage.cache_read, usage.cache_write) = (tokens("read"), tokens("write"));
+                }
                 "cacheWrite1h" => usage.cache_write_1h = tokens(),
                 "cache_creation" => {
                     let hour = member(value, "ephemeral_1h_input_tokens");
                     usage.cache_write_1h = hour.and_then(number).unwrap_or(0.0) as u64;
                 }
-                "cost" => {
+                "cost" if value.starts_with(b"{") => {
                     let total = member(value, "total");
                     usage.cost = total.and_then(number).filter(|cost| cost.is_finite());
                 }

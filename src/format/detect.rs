@@ -2,7 +2,7 @@
 
 use super::multiline::Multiline;
 use super::{Format, Program};
-use crate::json::{Field, Line, Reader, Shape, Str, Value, each_item, member, value};
+use crate::json::{Field, Line, Members, Reader, Shape, Str, Value, each_item, member, value};
 use std::convert::Infallible;
 use std::path::Path;
 
@@ -65,9 +65,16 @@ pub fn detect_in_blocks<E>(
     // Whether the program accepts these words is known only after its format.
     reader.python(true);
     let (mut bytes, mut offset) = (Vec::new(), 0);
+    let mut start = Vec::new();
     'all: loop {
         bytes.clear();
         block(offset, &mut bytes)?;
+        if start.len() < START {
+            start.extend(bytes.iter().take(START - start.len()));
+            if (start.len() == START || bytes.is_empty()) && is_opencodes(&start) {
+                return Ok(Detected::Format(Format::OpenCode));
+            }
+        }
         if bytes.is_empty() {
             reader.finish(|line| look.line(line));
             look.let_go(true);
@@ -87,6 +94,29 @@ pub fn detect_in_blocks<E>(
     }
     look.let_go(true);
     Ok(look.look.answer(path))
+}
+
+/// The number of bytes by which a document is recognized.
+const START: usize = 4096;
+
+/// Returns whether a text begins as an export of OpenCode: with what is known of a session, or with a
+/// list of messages.
+fn is_opencodes(start: &[u8]) -> bool {
+    let start = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
+    // In a long object, the first members are enough.
+    let value_of = |text: &[u8], key: &str| {
+        let inside = text.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start();
+        let after = inside.strip_prefix(format!("\"{key}\"").as_bytes())?.trim_ascii_start();
+        Some(after.strip_prefix(b":")?.trim_ascii_start().to_vec())
+    };
+    if let Some(info) = value_of(start, "info") {
+        let info = Members::new(&info);
+        return info.text("id").starts_with("ses_")
+            || ["slug", "projectID", "directory"].iter().all(|key| info.get(key).is_some());
+    }
+    let first = value_of(start, "messages").and_then(|list| Some(list.strip_prefix(b"[")?.to_vec()));
+    let info = first.and_then(|message| value_of(&message, "info"));
+    info.is_some_and(|info| Members::new(&info).text("sessionID").starts_with("ses_"))
 }
 
 /// Returns whether a line ends in the first bytes of a file that is not blank.
@@ -686,6 +716,10 @@ mod tests {
         check(&[GEMINI_MESSAGE],                                                            Of(Format::Gemini));
         check(&[r#"{"$rewindTo":"m1"}"#],                                                   Of(Format::Gemini));
         check(&[r#"{"$set":{"lastUpdated":"2026-02-10T09:00:00.000Z"}}"#],                  Of(Format::Gemini));
+        check(&["{", r#"  "info": {"#, r#"    "id": "ses_1","#],                              Of(Format::OpenCode));
+        check(&[r#"{"info":{"id":"ses_1","title":"x"},"messages":[]}"#],                     Of(Format::OpenCode));
+        check(&[r#"{"messages":[{"info":{"id":"msg_1","sessionID":"ses_1"}"#],               Of(Format::OpenCode));
+        check(&[r#"{"info":{"id":"x"},"messages":[]}"#],                                     Detected::Unknown);
         check(&[r#"{"type":"response_item","payload":"x"}"#],                               Detected::Unknown);
         check(&[r#"{"type":"note","payload":{}}"#],                                         Detected::Unknown);
         check(&[r#"{"type":"user","id":"m1","content":[],"parentUuid":null}"#],             Of(Format::Claude));

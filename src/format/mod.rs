@@ -22,6 +22,7 @@ mod multiline;
 mod names;
 mod one_line;
 mod openclaw;
+pub mod opencode;
 mod pi;
 mod program;
 mod rewinds;

@@ -21,11 +21,13 @@ pub enum Program {
     Gemini,
     /// The Copilot CLI. Read-only.
     Copilot,
+    /// OpenCode. Read-only.
+    OpenCode,
 }
 
 impl Program {
     /// All programs.
-    pub const ALL: [Program; 8] = [
+    pub const ALL: [Program; 9] = [
         Program::OpenClaw,
         Program::Prime,
         Program::Tau,
@@ -34,6 +36,7 @@ impl Program {
         Program::Codex,
         Program::Gemini,
         Program::Copilot,
+        Program::OpenCode,
     ];
 
     /// Returns the name of the program, as it spells it.
@@ -47,6 +50,7 @@ impl Program {
             Program::Codex => "Codex",
             Program::Gemini => "Gemini CLI",
             Program::Copilot => "GitHub Copilot CLI",
+            Program::OpenCode => "OpenCode",
         }
     }
 
@@ -61,6 +65,7 @@ impl Program {
             Program::Codex => "it is a session of Codex, which bough only reads",
             Program::Gemini => "it is a session of Gemini CLI, which bough only reads",
             Program::Copilot => "it is a session of GitHub Copilot CLI, which bough only reads",
+            Program::OpenCode => "it is an export of OpenCode, which bough only reads",
         }
     }
 }

@@ -28,6 +28,8 @@ pub(super) enum RewindTo {
     Entry(Key),
     /// Everything: the entries of the line are the conversation now.
     Start,
+    /// An entry, unless it stays (`keeps`), and what follows it; nothing if there is no such entry.
+    Known { key: Key, keeps: bool },
 }
 
 impl Rewinds {
@@ -132,6 +134,10 @@ impl Path {
         let keep = match to {
             RewindTo::Start => 0,
             RewindTo::Entry(key) => self.places.get(&key).copied().unwrap_or(0),
+            RewindTo::Known { key, keeps } => match self.places.get(&key) {
+                Some(place) => place + usize::from(keeps),
+                None => self.entries.len(),
+            },
             RewindTo::Prompts(count) => self.before_prompts(entries, count),
         };
         for ix in self.entries.drain(keep.min(self.entries.len())..) {

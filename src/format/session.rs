@@ -457,12 +457,16 @@ impl Builder {
         facts.bytes = line.offset + line.len + [1, 2, 0][line.ending as usize];
         facts.crlf += u64::from(line.ending == Ending::CrLf);
         facts.ends_in_newline = line.ending != Ending::None;
-        facts.blank += u64::from(line.shape == Shape::Blank);
+        facts.blank += u64::from(line.shape == Shape::Blank && !self.format.is_document());
     }
 
     /// Makes an entry of a line, or something else.
     fn add_line(&mut self, line: &Line<'_>) {
         if line.shape == Shape::Blank {
+            // The end of a document is no line.
+            if self.format.is_document() {
+                return;
+            }
             return self.other(line, OtherKind::Blank);
         }
         let usable = matches!(line.shape, Shape::Object | Shape::Scalar);
@@ -583,7 +587,7 @@ impl Builder {
         let format = super::pi::settle(self.format, &self.gathered);
         format.dialect().link(&mut self.entries, &mut self.gathered);
         for (file, facts) in self.files.iter().enumerate() {
-            if !facts.ends_in_newline {
+            if !facts.ends_in_newline && !format.is_document() {
                 let kind = FaultKind::NoFinalNewline;
                 self.faults.push(Fault {
                     file: file as u16,

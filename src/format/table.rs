@@ -1,7 +1,7 @@
 //! The formats, as a table: a row has all that is known of one of them besides its rules.
 
 use super::names::{self, FieldNames};
-use super::{Dialect, Program, chimera, claude, codex, copilot, gemini, pi};
+use super::{Dialect, Program, chimera, claude, codex, copilot, gemini, opencode, pi};
 use crate::json::Reader;
 
 /// The formats of session files.
@@ -35,6 +35,8 @@ pub enum Format {
     Gemini,
     /// The GitHub Copilot CLI. Read, never written.
     Copilot,
+    /// An export of OpenCode. Read, never written.
+    OpenCode,
 }
 
 /// How long the lines of formats that are only read may be to be read as a whole. Such lines carry
@@ -68,15 +70,17 @@ enum Trait {
     Python,
     /// Its lines have nothing in common with those of the formats that bough writes.
     Guest,
+    /// The file is one JSON object, and an entry is a value in it.
+    Document,
     /// Its program stores a message again whenever it changes; several may be on a line.
     StoresAgain,
 }
 
-use Trait::{Guest, JoinsLines, NoIds, Python, StoresAgain, WantsHeader};
+use Trait::{Document, Guest, JoinsLines, NoIds, Python, StoresAgain, WantsHeader};
 
 /// The rows, in the order of [`Format`].
 #[rustfmt::skip] // a table
-static ROWS: [Row; 14] = [
+static ROWS: [Row; 15] = [
     row(Format::PiV1,      "pi-v1",      "pi",       &pi::V1,            &names::PI,      None,                    Some(3), &[WantsHeader, JoinsLines, NoIds]),
     row(Format::PiV2,      "pi-v2",      "pi",       &pi::PI,            &names::PI,      None,                    Some(3), &[WantsHeader, JoinsLines]),
     row(Format::PiDesign,  "pi-design",  "pi",       &pi::DESIGN,        &names::DESIGN,  None,                    Some(3), &[WantsHeader]),
@@ -91,6 +95,7 @@ static ROWS: [Row; 14] = [
     row(Format::Codex,     "codex",      "codex",    &codex::Codex,      &names::PI,      Some(Program::Codex),    None,    &[WantsHeader, NoIds, Guest]),
     row(Format::Gemini,    "gemini",     "gemini",   &gemini::Gemini,    &names::PI,      Some(Program::Gemini),   None,    &[WantsHeader, Guest, StoresAgain]),
     row(Format::Copilot,   "copilot",    "copilot",  &copilot::Copilot,  &names::PI,      Some(Program::Copilot),  None,    &[Guest]),
+    row(Format::OpenCode,  "opencode",   "opencode", &opencode::OpenCode, &names::OPENCODE, Some(Program::OpenCode), None,    &[WantsHeader, Guest, Document]),
 ];
 
 #[allow(clippy::too_many_arguments, reason = "a row of the table")]
@@ -136,7 +141,7 @@ impl Format {
     }
 
     /// Returns the agent that uses the format: `pi`, `omp`, `openclaw`, `prime`, `chimera`,
-    /// `claude`, `codex`, `gemini`, `copilot`.
+    /// `claude`, `codex`, `gemini`, `copilot`, `opencode`.
     pub fn agent(self) -> &'static str {
         self.row().agent
     }
@@ -184,6 +189,12 @@ impl Format {
         self.has(StoresAgain)
     }
 
+    /// Returns whether a file of the format is one JSON object: its lines mean nothing, and an entry is
+    /// a value in it, over any number of lines.
+    pub fn is_document(self) -> bool {
+        self.has(Document)
+    }
+
     /// Returns whether its program may read an object over several lines as one.
     pub fn may_join_lines(self) -> bool {
         self.has(JoinsLines)
@@ -205,6 +216,7 @@ impl Format {
     /// Prepares a reader for its lines.
     pub fn prepare(self, reader: &mut Reader) {
         reader.python(self.is_python());
+        reader.document(self.is_document());
         reader.hold(self.is_guest().then_some(HELD));
     }
 

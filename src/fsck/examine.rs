@@ -8,7 +8,7 @@ use super::scan::{detect_format, from_utf16, scan, scan_as_agent};
 use super::table::{Check, Set};
 use super::{Surroundings, checks};
 use crate::format::{Detected, Format, Program, Session};
-use crate::model::{Copies, Ix, Key, Source};
+use crate::model::{Copies, Fault, FaultKind, Ix, Key, Source};
 use std::io;
 
 /// The result of examining a session file.
@@ -148,7 +148,9 @@ pub fn examine(
         session.tree.copies() == Copies::First || session.tree.shadowed().len() == 0
     };
     let mut before = None;
-    if session.format != Format::HarnessV4 {
+    if session.format.is_document() {
+        recovery.findings.extend(session.faults.iter().filter_map(of_document));
+    } else if session.format != Format::HarnessV4 {
         for _ in 0..PASSES {
             let mut probe = Probe::new(session.format);
             let Some(better) =
@@ -254,6 +256,18 @@ impl Examined {
     pub fn only(&self, wanted: Set) -> Findings {
         self.findings.only(wanted)
     }
+}
+
+/// Returns the finding about a fault in a document, which is not read line by line.
+fn of_document(fault: &Fault) -> Option<Finding> {
+    let (check, message) = match fault.kind {
+        FaultKind::Broken { at, why } => {
+            (Check::TornLine, format!("{why}, at byte {} of the file", fault.offset + at))
+        }
+        FaultKind::NoEntry => (Check::GarbageLine, "a value that is not a message".to_owned()),
+        _ => return None,
+    };
+    Some(Finding { line: fault.line, offset: fault.offset, ..Finding::of_file(check, message) })
 }
 
 /// Returns whether a text contains only white space, apart from a byte order mark.

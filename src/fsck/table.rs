@@ -290,7 +290,8 @@ MisplacedToolResult "misplaced-tool-result" Warning OnRequest
 BrokenPair "broken-pair" Warning OnRequest
     "At HEAD, a tool result is sent without its call, or a call without its result."
     "Both are in the file, but one of them is not sent: its reply failed, a compaction or an edit removed \
-     it, or it is on another branch. Providers reject such a request. On request the repair sets the result \
+     it, or it is on another branch. Providers reject such a request. In sessions of other agents that are only \
+     read, the other half may be nowhere in the file. On request the repair sets the result \
      aside and attaches its children to its parent, unless another branch contains it."
 NamelessCall "nameless-call" Warning OnRequest
     "A tool call has no id or no name, or a tool result names no call."

@@ -1,6 +1,7 @@
 //! The reader: splits a file into lines, checks each line as JSON, and extracts the wanted fields.
 
 mod block;
+mod document;
 mod long;
 
 use super::bytewise::{Limits, Machine};
@@ -8,6 +9,7 @@ use super::fields::{Fields, Found};
 use super::grammar::Grammar;
 use super::scan::Scanner;
 use block::{Block, SIZES, Sizes};
+use document::Document;
 use long::Long;
 
 /// One line of a file, as the reader yields it.
@@ -97,8 +99,9 @@ pub struct Notes {
 /// reader.finish(|_| unreachable!("all lines were ended"));
 /// ```
 pub struct Reader {
-    block: Block,
-    lines: Lines,
+    cutter: Cutter,
+    /// Cuts the bytes into records, if the file is one document.
+    document: Option<Box<Document>>,
 }
 
 impl Reader {
@@ -113,39 +116,56 @@ impl Reader {
     }
 
     fn with(sizes: Sizes, scanner: Scanner) -> Reader {
-        Reader { block: Block::new(sizes, scanner), lines: Lines::new() }
+        Reader { cutter: Cutter::new(sizes, scanner), document: None }
     }
 
     /// Sets whether `NaN`, `Infinity` and `-Infinity` are accepted as values, as Python accepts
     /// them. Also applies to the files that follow.
     pub fn python(&mut self, python: bool) {
-        self.lines.machine.python = python;
+        self.cutter.lines.machine.python = python;
     }
 
     /// Sets whether lines of up to so many bytes are held in memory, instead of those of up to 1 MiB.
     /// Longer lines may be held, too. Also applies to the files that follow.
     pub fn hold(&mut self, bytes: Option<usize>) {
-        self.block.hold(bytes.unwrap_or(SIZES.line));
+        self.cutter.hold(bytes);
+        if let Some(document) = &mut self.document {
+            document.hold(bytes);
+        }
+    }
+
+    /// Sets whether the file is one JSON object, which is read record by record: the values of its
+    /// members, and the items of the list `messages`, each as a [`Line`] that has the number of the
+    /// line on which it begins. Line breaks in a record are spaces in [`Line::bytes`]. Also applies to
+    /// the files that follow.
+    pub fn document(&mut self, document: bool) {
+        match document {
+            true => _ = self.document.get_or_insert_with(|| Box::new(Document::new())),
+            false => self.document = None,
+        }
     }
 
     /// Starts another file and reuses the memory. `offset` is the position of the next byte in the
     /// file, and `lines` the number of lines before it.
     pub fn restart(&mut self, offset: u64, lines: u64) {
-        self.block.restart(offset);
-        self.lines.restart(lines);
+        self.cutter.restart(offset, lines);
+        if let Some(document) = &mut self.document {
+            document.restart(offset, lines);
+        }
     }
 
     /// Returns the buffer for the next bytes of the file; it is never empty.
     pub fn space(&mut self) -> &mut [u8] {
-        self.block.space()
+        self.cutter.block.space()
     }
 
     /// Reads the `count` bytes that were written to [`Reader::space`], and yields the lines that
     /// end in them.
     pub fn advance(&mut self, count: usize, mut each: impl FnMut(&Line<'_>)) {
-        self.block.cut(count);
-        self.lines.take(&self.block, &mut each);
-        self.block.drop_taken();
+        if let Some(document) = &mut self.document {
+            return document.feed(self.cutter.block.bytes(count), &mut each);
+        }
+        self.cutter.advance(count, &mut each);
     }
 
     /// Reads bytes that are already in memory, and yields the lines that end in them.
@@ -161,14 +181,48 @@ impl Reader {
 
     /// Yields the rest after the last newline, if there is any.
     pub fn finish(&mut self, mut each: impl FnMut(&Line<'_>)) {
-        self.lines.finish(&self.block, &mut each);
-        self.restart(self.block.end(), self.lines.number);
+        if let Some(document) = &mut self.document {
+            return document.finish(each);
+        }
+        self.cutter.finish(&mut each);
     }
 }
 
 impl Default for Reader {
     fn default() -> Reader {
         Reader::new()
+    }
+}
+
+/// Cuts bytes into lines.
+struct Cutter {
+    block: Block,
+    lines: Lines,
+}
+
+impl Cutter {
+    fn new(sizes: Sizes, scanner: Scanner) -> Cutter {
+        Cutter { block: Block::new(sizes, scanner), lines: Lines::new() }
+    }
+
+    fn hold(&mut self, bytes: Option<usize>) {
+        self.block.hold(bytes.unwrap_or(SIZES.line));
+    }
+
+    fn restart(&mut self, offset: u64, lines: u64) {
+        self.block.restart(offset);
+        self.lines.restart(lines);
+    }
+
+    fn advance(&mut self, count: usize, each: &mut impl FnMut(&Line<'_>)) {
+        self.block.cut(count);
+        self.lines.take(&self.block, each);
+        self.block.drop_taken();
+    }
+
+    fn finish(&mut self, each: &mut impl FnMut(&Line<'_>)) {
+        self.lines.finish(&self.block, each);
+        self.restart(self.block.end(), self.lines.number);
     }
 }
 

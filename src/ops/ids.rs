@@ -14,7 +14,7 @@ pub fn id(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> 
         return Ok(String::from_utf8_lossy(&session.entries.id_start(ix)).into_owned());
     }
     let line = source.bytes(session.span(ix))?;
-    let stored = json::member(&line, session.format.names().id).unwrap_or_default();
+    let stored = json::value(&line, session.format.names().id_path).unwrap_or_default();
     // An id that is not a string is shown as it is spelled.
     Ok(json::string(stored).unwrap_or_else(|| json::decode(stored)).into_owned())
 }
@@ -25,7 +25,7 @@ pub fn id(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> 
 /// A line that names the entry repeats these bytes, so that the programs see the same id.
 pub fn raw(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Vec<u8>> {
     let line = source.bytes(session.span(ix))?;
-    Ok(json::value(&line, &[session.format.names().id]).unwrap_or(b"null").to_vec())
+    Ok(json::value(&line, session.format.names().id_path).unwrap_or(b"null").to_vec())
 }
 
 /// Returns a name that can be used as an argument for an entry: its id, or `line:N` if it has none.

@@ -1,4 +1,4 @@
-//! Sessions of Codex, Gemini CLI and Copilot CLI: what bough says that they would send is what they
+//! Sessions of Codex, Gemini CLI, Copilot CLI and OpenCode: what bough says that they would send is what they
 //! were observed to send when they continued the sessions.
 //!
 //! `tests/oracles/guests.py` played the sessions with the real programs, or made them, and asked the
@@ -12,13 +12,15 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+const PROGRAMS: [&str; 4] = ["codex", "gemini", "copilot", "opencode"];
+
 fn folder() -> PathBuf {
     files::project().join("tests/cli/sessions/guests")
 }
 
 #[test]
 fn what_other_agents_would_send_is_what_they_sent() {
-    for program in ["codex", "gemini", "copilot"] {
+    for program in PROGRAMS {
         let (count, wrong) = compare(&folder(), program);
         assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
         assert!(count >= 20, "{program}");
@@ -32,7 +34,7 @@ fn what_other_agents_would_send_is_what_they_sent() {
 fn other_agents_agree_on_more_sessions() {
     let folder = PathBuf::from(std::env::var_os("BOUGH_GUESTS").expect("BOUGH_GUESTS names a folder"));
     let mut all = Vec::new();
-    for program in ["codex", "gemini", "copilot"] {
+    for program in PROGRAMS {
         if folder.join(format!("{program}.sent")).exists() {
             all.extend(compare(&folder, program).1);
         }
@@ -79,6 +81,7 @@ fn sent(bytes: &[u8]) -> Value {
         }
         match session.format {
             Format::Codex => out.push(codex(role, &said.blocks)),
+            Format::OpenCode => out.extend(opencode(role, &said.blocks)),
             Format::Gemini => out.extend(said.blocks.iter().map(|block| json!([role, gemini(block)]))),
             _ => out.push(json!([role, copilot(&said.blocks)])),
         }
@@ -146,6 +149,32 @@ fn gemini(block: &Block<'_>) -> String {
         Block::Result { call, text, .. } => format!("result {}: {text}", bare(call)),
         block => texts(std::slice::from_ref(block)),
     }
+}
+
+/// Returns a reply or prompt of OpenCode, or a message for each result; images in results follow as a
+/// prompt, since the service of the oracle accepts none there.
+fn opencode(role: &str, blocks: &[Block<'_>]) -> Vec<Value> {
+    if role != "tool" {
+        let thoughts = blocks.iter().filter_map(|block| match block {
+            Block::Thinking { text, .. } => Some(text.to_string()),
+            _ => None,
+        });
+        let thoughts = thoughts.collect::<String>();
+        let thoughts = if thoughts.is_empty() { thoughts } else { format!("(thought: {thoughts})") };
+        // The texts of a reply are sent as one.
+        let (texts, others): (Vec<_>, Vec<_>) =
+            blocks.iter().cloned().partition(|block| matches!(block, Block::Text(_)));
+        let said = match role {
+            "user" => copilot(blocks),
+            _ => {
+                texts.iter().map(|text| copilot(std::slice::from_ref(text))).collect::<String>()
+                    + &copilot(&others)
+            }
+        };
+        return vec![json!([role, thoughts + &said])];
+    }
+    let is_result = |block: &&Block<'_>| matches!(block, Block::Result { .. });
+    blocks.iter().filter(is_result).map(|block| json!([role, copilot(std::slice::from_ref(block))])).collect()
 }
 
 fn copilot(blocks: &[Block<'_>]) -> String {

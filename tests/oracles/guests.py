@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plays sessions with the real Codex, Gemini CLI and Copilot CLI, and asks them what they would send.
+"""Plays sessions with the real Codex, Gemini CLI, Copilot CLI and OpenCode, and asks them what they would send.
 
   guests.py play PROGRAM COUNT OUT   play COUNT sessions, and write each to OUT/PROGRAM-N.jsonl without the
                                      texts of the program: its instructions, the environment, encrypted thoughts
@@ -9,7 +9,9 @@
                                      the program makes when it continues the session
 
 A model service on the loopback address answers: what it says depends only on the last prompt. The programs are in
-$BOUGH_PEERS/others/node_modules/.bin: codex 0.171.0, gemini 0.61.0, copilot 1.0.102. Nothing leaves the machine.
+$BOUGH_PEERS/others/node_modules/.bin: codex 0.171.0, gemini 0.61.0, copilot 1.0.102; and opencode 1.18.33 in
+$BOUGH_PEERS/others-opencode. OpenCode runs as a server, since it plays more than prompts: it undoes turns, compacts,
+and forks. Its sessions are exported and imported. Nothing leaves the machine.
 """
 
 import http.server
@@ -22,10 +24,12 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.request
 from pathlib import Path
 
 PEERS = Path(os.environ.get("BOUGH_PEERS", Path.home() / ".cache/bough-peers"))
 PROGRAM = PEERS / "others/node_modules/.bin"
+OPENCODE = PEERS / "others-opencode/node_modules/opencode-linux-x64/bin/opencode"
 WORDS = ["[call]", "[two]", "[think]", "[long]", "[fail]", "plain"]
 
 
@@ -52,6 +56,8 @@ class Service(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     requests = []
     calls = 0
+    # Where the program looks for thoughts.
+    reads_content = False
 
     def log_message(self, *_):
         pass
@@ -137,9 +143,12 @@ class Service(http.server.BaseHTTPRequestHandler):
         content = messages[last]["content"]
         prompt = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
         thought, text, commands = answer(prompt, any(m["role"] == "tool" for m in messages[last:]))
+        if Service.reads_content and not body.get("tools"):
+            # A title, or a summary.
+            thought, text, commands = "", "What was done.", []
         delta = {"role": "assistant", "content": text or None}
         if thought:
-            delta["reasoning_text"] = thought
+            delta["reasoning_content" if Service.reads_content else "reasoning_text"] = thought
         if commands:
             delta["tool_calls"] = [
                 {"index": at, "id": call, "type": "function",
@@ -229,6 +238,9 @@ class Program:
             said.seek(0)
             return said.read().decode(errors="replace")
 
+    def stop(self):
+        pass
+
     def store(self):
         return {"codex": self.home / ".codex/sessions", "gemini": self.home / ".gemini/tmp",
                 "copilot": self.home / ".copilot/session-state"}[self.name]
@@ -252,6 +264,86 @@ class Program:
             path = self.store() / session / "events.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+        return session
+
+
+class OpenCode:
+    """OpenCode as a server, with a home of its own."""
+
+    def __init__(self, folder, port):
+        self.project = folder / "project"
+        self.project.mkdir(parents=True)
+        subprocess.run(["git", "init", "-q"], cwd=self.project, check=True)
+        model = {"tool_call": True, "reasoning": True, "attachment": True, "limit": {"context": 200000, "output": 8000},
+                 "modalities": {"input": ["text", "image"], "output": ["text"]}}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "mock", "models": {"mock-1": model, "mock-2": model},
+                    "options": {"baseURL": f"http://127.0.0.1:{port}/v1", "apiKey": "x"}}
+        (self.project / "opencode.json").write_text(json.dumps({
+            "provider": {"mock": provider}, "model": "mock/mock-1", "small_model": "mock/mock-1", "autoupdate": False,
+            "share": "disabled", "compaction": {"auto": False}}))
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "LANG": "C.UTF-8",
+                    "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
+        self.server = subprocess.Popen([OPENCODE, "serve", "--port", "0"], cwd=self.project, env=self.env, text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for line in self.server.stdout:
+            if found := re.search(r"listening on (http://\S+)", line):
+                self.base = found[1]
+                break
+        threading.Thread(target=self.server.stdout.read, daemon=True).start()
+
+    def stop(self):
+        self.server.terminate()
+        self.server.wait()
+
+    def call(self, path, body=None, method="POST"):
+        data = None if method == "GET" else json.dumps(body or {}).encode()
+        request = urllib.request.Request(self.base + path, data, {"content-type": "application/json"}, method=method)
+        with urllib.request.urlopen(request, timeout=120) as response:
+            return json.loads(response.read() or b"null")
+
+    def run(self, *words):
+        return subprocess.run([OPENCODE, *words], cwd=self.project, env=self.env, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, text=True).stdout
+
+    def prompt(self, session, text, model=None, parts=()):
+        more = {"model": {"providerID": "mock", "modelID": model}} if model else {}
+        return self.call(f"/session/{session}/message", {"parts": [{"type": "text", "text": text}, *parts], **more})
+
+    def messages(self, session):
+        return self.call(f"/session/{session}/message", method="GET")
+
+    def export(self, session):
+        process = subprocess.run([OPENCODE, "export", session], cwd=self.project, env=self.env, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=120, text=True)
+        return process.stdout.replace(str(self.project), "/work/project")
+
+    def place(self, text):
+        path = self.project / "session.json"
+        path.write_text(text.replace("/work/project", str(self.project)))
+        said = self.run("import", str(path))
+        return json.loads(text)["info"]["id"], said
+
+    def play(self, number, chance):
+        """Plays a session; returns its id."""
+        session = self.call("/session")["id"]
+        for turn in range(2 + number % 4):
+            word = WORDS[(number + turn * 2) % len(WORDS)]
+            parts = []
+            if (number + turn) % 5 == 0:
+                pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+                parts = [{"type": "file", "mime": "image/png", "filename": "dot.png", "url": f"data:image/png;base64,{pixel}"}]
+            self.prompt(session, f"{word} number {chance.randrange(1000)}", chance.choice(["mock-1", "mock-1", "mock-2"]), parts)
+            known = self.messages(session)
+            if number % 4 == 1 and turn == 1:
+                self.call(f"/session/{session}/summarize", {"providerID": "mock", "modelID": "mock-1"})
+            elif number % 4 == 2 and turn > 0:
+                one = chance.choice(known)
+                self.call(f"/session/{session}/revert", {"messageID": one["info"]["id"]})
+            elif number % 4 == 3 and turn > 0:
+                one = chance.choice([one for one in known if one["info"]["role"] == "assistant"])
+                self.call(f"/session/{session}/revert", {"messageID": one["info"]["id"], "partID": chance.choice(one["parts"])["id"]})
+        if number % 6 == 4:
+            session = self.call(f"/session/{session}/fork", {"messageID": known[-1]["info"]["id"]} if number % 4 else {})["id"]
         return session
 
 
@@ -287,6 +379,8 @@ def compact(value):
 
 def play(program, count, out):
     out.mkdir(parents=True, exist_ok=True)
+    if program == "opencode":
+        return play_opencode(count, out)
     chance = random.Random(f"{program} 1")
     for number in range(count):
         with tempfile.TemporaryDirectory() as folder:
@@ -300,6 +394,19 @@ def play(program, count, out):
             text = without_texts_of_program(program, real.file().read_text(), real.project)
             (out / f"{program}-{number + 1:02}.jsonl").write_text(text)
         print(f"{program} {number + 1}", flush=True)
+
+
+def play_opencode(count, out):
+    chance = random.Random("opencode 1")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        real = OpenCode(Path(folder), PORT)
+        try:
+            for number in range(count):
+                text = real.export(real.play(number, chance))
+                (out / f"opencode-{number + 1:02}.json").write_text(text)
+                print(f"opencode {number + 1}", flush=True)
+        finally:
+            real.stop()
 
 
 class Made:
@@ -319,6 +426,9 @@ class Made:
         return f"2026-11-28T10:{self.count // 60:02}:{self.count % 60:02}.000Z"
 
     def write(self, path):
+        if isinstance(self.lines, dict):
+            path.with_suffix(".json").write_text(json.dumps(self.lines, ensure_ascii=False, indent=2) + "\n")
+            return
         lines = [json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in self.lines]
         path.write_text("\n".join(lines) + "\n")
 
@@ -451,6 +561,107 @@ class Made:
         self.last = own
 
 
+    # OpenCode
+
+    def opencode(self):
+        self.messages, self.number = [], self.chance.randrange(1 << 30)
+        for turn in range(self.chance.randrange(1, 7)):
+            self.opencode_turn(turn)
+            if self.hits(25):
+                self.opencode_compaction()
+                self.opencode_turn(turn + 10)
+        info = {"id": self.opencode_id("ses"), "slug": "made", "projectID": "global", "directory": "/work/project", "title": "Made",
+                "version": "1.18.33", "time": {"created": 1795879212603, "updated": 1795879224644}}
+        for message in self.messages:
+            message["info"]["sessionID"] = info["id"]
+            for part in message["parts"]:
+                part |= {"sessionID": info["id"], "messageID": message["info"]["id"]}
+        if self.hits(40):
+            one = self.chance.choice(self.messages)
+            info["revert"] = {"messageID": one["info"]["id"]}
+            if self.hits(50) and one["parts"]:
+                info["revert"]["partID"] = self.chance.choice(one["parts"])["id"]
+            elif self.hits(10):
+                info["revert"]["messageID"] = "msg_unknown"
+        self.lines = {"info": info, "messages": self.messages}
+
+    def opencode_id(self, kind):
+        self.number += 1
+        return f"{kind}_{self.number:012x}made{self.chance.randrange(1 << 40):010x}"
+
+    def opencode_part(self, kind, **more):
+        return {"type": kind, "id": self.opencode_id("prt"), **more}
+
+    def opencode_message(self, role, parts, **more):
+        self.count += 1
+        created = {"created": 1795879213018 + self.count * 1000}
+        message = {"info": {"id": self.opencode_id("msg"), "role": role, "time": created, "agent": "build", **more}, "parts": []}
+        for part in parts:
+            message["parts"].append(self.opencode_part(**part))
+        self.messages.append(message)
+        return message["info"]["id"]
+
+    def opencode_prompt(self, parts):
+        self.model = self.chance.choice(["mock-1", "mock-1", "mock-2"])
+        return self.opencode_message("user", parts, model={"providerID": "mock", "modelID": self.model})
+
+    def opencode_reply(self, prompt, parts, **more):
+        tokens = {"input": 10, "output": 5, "reasoning": 0, "cache": {"read": 0, "write": 0}}
+        self.opencode_message("assistant", parts, **{
+            "parentID": prompt, "mode": "build", "path": {"cwd": "/work/project", "root": "/work/project"}, "cost": 0,
+            "tokens": tokens, "modelID": self.model, "providerID": "mock", "finish": "stop", **more})
+
+    def opencode_turn(self, turn):
+        parts = [{"kind": "text", "text": f"prompt {turn}"}]
+        if self.hits(20):
+            parts.append({"kind": "text", "text": "put in", "synthetic": True})
+        if self.hits(15):
+            parts.append({"kind": "text", "text": "kept from the model", "ignored": True})
+        if self.hits(15):
+            parts.append({"kind": "file", "mime": "image/png", "filename": "dot.png", "url": "data:image/png;base64,AAAA"})
+        if self.hits(10):
+            parts.append({"kind": "file", "mime": "text/plain", "filename": "a.txt", "url": "data:text/plain;base64,AAAA"})
+        prompt = self.opencode_prompt(parts)
+        for step in range(self.chance.randrange(0, 3)):
+            parts = [{"kind": "step-start"}]
+            if self.hits(40):
+                parts.append({"kind": "reasoning", "text": self.chance.choice(["hm", "hm", ""]), "time": {"start": 1}})
+            if self.hits(40):
+                parts.append({"kind": "text", "text": f"looking {step}"})
+            for at in range(self.chance.randrange(0, 3)):
+                parts.append(self.opencode_call(f"call_{turn}_{step}_{at}"))
+            if self.hits(10):
+                parts += [{"kind": "step-start"}, {"kind": "text", "text": "more"}, self.opencode_call(f"again_{turn}_{step}")]
+            parts.append({"kind": "step-finish", "reason": "tool-calls", "cost": 0,
+                          "tokens": {"input": 10, "output": 5, "reasoning": 0, "cache": {"read": 0, "write": 0}}})
+            name = self.chance.choice(["MessageAbortedError", "MessageAbortedError", "UnknownError"])
+            failed = {"error": {"name": name, "data": {"message": "no"}}} if self.hits(15) else {}
+            self.opencode_reply(prompt, parts, finish="tool-calls", **failed)
+            if self.hits(10):
+                self.model = self.chance.choice(["mock-1", "mock-2"])
+        self.opencode_reply(prompt, [{"kind": "step-start"}, {"kind": "text", "text": f"reply {turn}"}])
+
+    def opencode_call(self, call):
+        input, time = {"command": "ls"}, {"start": 1, "end": 2}
+        state = self.chance.choice([
+            {"status": "completed", "output": f"out {call}", "title": "ls", "metadata": {}, "time": time},
+            {"status": "completed", "output": f"out {call}", "title": "ls", "metadata": {}, "time": time},
+            {"status": "completed", "output": "long ago", "title": "ls", "metadata": {}, "time": {**time, "compacted": 3}},
+            {"status": "error", "error": "it failed", "time": time},
+            {"status": "error", "error": "stopped", "metadata": {"interrupted": True, "output": "half"}, "time": time},
+            {"status": "running", "time": {"start": 1}},
+            {"status": "pending", "raw": "{"},
+        ])
+        return {"kind": "tool", "tool": "bash", "callID": call, "state": {**state, "input": input}}
+
+    def opencode_compaction(self):
+        tail = {"tail_start_id": self.chance.choice(self.messages)["info"]["id"]} if self.hits(60) else {}
+        prompt = self.opencode_prompt([{"kind": "compaction", "auto": False, **tail}])
+        failed = {"error": {"name": "UnknownError", "data": {"message": "no"}}} if self.hits(15) else {}
+        self.opencode_reply(prompt, [{"kind": "text", "text": f"A summary of {len(self.messages)} messages."}],
+                            summary=True, mode="compaction", agent="compaction", **failed)
+
+
 def sent(program, body):
     """The messages of a request in one form, without what is new each time."""
     out = []
@@ -485,6 +696,8 @@ def sent(program, body):
         for message in body["messages"]:
             content = message.get("content")
             text = content if isinstance(content, str) else "\n".join(part.get("text", "[image]") for part in content or [])
+            if message.get("reasoning_content"):
+                text = f"(thought: {message['reasoning_content']})" + text
             calls = "".join(f" call {call['id']}: {call['function']['arguments']}" for call in message.get("tool_calls") or [])
             head = f"result {message['tool_call_id']}: " if message["role"] == "tool" else ""
             out.append([message["role"], head + text + calls])
@@ -493,7 +706,31 @@ def sent(program, body):
     return [row for row in out[:-1] if row[0] not in ("system", "developer") and not made.match(row[1])]
 
 
+def ask_opencode(files):
+    Service.reads_content = True
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        real = OpenCode(Path(folder), PORT)
+        try:
+            for file in files:
+                session, said = real.place(Path(file).read_text())
+                Service.requests.clear()
+                try:
+                    real.prompt(session, "go on")
+                except OSError as error:
+                    said += f" {error} {error.read().decode() if hasattr(error, 'read') else ''}"
+                # A title is asked for without tools.
+                bodies = [body for path, body in Service.requests if body.get("tools")]
+                answer = {"file": Path(file).name, "sent": sent("opencode", bodies[0]) if bodies else None}
+                if not bodies:
+                    answer["said"] = said[-400:]
+                print(json.dumps(answer, ensure_ascii=False).replace(str(real.project), "/work/project"), flush=True)
+        finally:
+            real.stop()
+
+
 def ask(program, files):
+    if program == "opencode":
+        return ask_opencode(files)
     for file in files:
         with tempfile.TemporaryDirectory() as folder:
             real = Program(program, Path(folder), PORT)
@@ -520,6 +757,7 @@ if __name__ == "__main__":
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
     PORT = server.server_port
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    Service.reads_content = sys.argv[2] == "opencode"
     if sys.argv[1] == "play":
         play(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
     elif sys.argv[1] == "make":

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 pub(crate) fn looks_like_a_file(word: &str) -> bool {
     matches!(word, "-" | "." | "..")
         || word.ends_with(".jsonl")
-        // Compressed rollouts of Codex.
-        || word.ends_with(".jsonl.zst") && Path::new(word).is_file()
+        // Exports of OpenCode, and compressed rollouts of Codex.
+        || [".json", ".jsonl.zst"].iter().any(|ending| word.ends_with(ending)) && Path::new(word).is_file()
         || word.contains('/') && !word.starts_with(":/") && Path::new(word).exists()
 }
 

@@ -21,7 +21,7 @@ use super::finding::{Finding, Findings};
 use super::rope::Patched;
 use super::table::{Check, RepairMode};
 use crate::format::{Note, NoteKind, Session, ToolRef};
-use crate::json::{string_of, value};
+use crate::json::{string, string_of, value};
 use crate::model::{Flags, Found, Ix, Key, Source, Span, Tree};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -129,14 +129,14 @@ impl<'a> Finder<'a> {
     pub(super) fn id(&self, ix: Ix) -> io::Result<String> {
         let entries = &self.session.entries;
         if entries.flags(ix).has(Flags::LONG_ID) {
-            return Ok(id_of(&self.line(ix)?, self.session.format.names().id).unwrap_or_default());
+            return Ok(id_of(&self.line(ix)?, self.session.format.names().id_path).unwrap_or_default());
         }
         // The key contains a short id: this avoids reading a line of many megabytes.
         Ok(String::from_utf8_lossy(&entries.id_start(ix)).into_owned())
     }
 
     pub(super) fn parent_id(&self, ix: Ix) -> io::Result<String> {
-        Ok(id_of(&self.line(ix)?, self.session.format.names().parent).unwrap_or_default())
+        Ok(id_of(&self.line(ix)?, &[self.session.format.names().parent]).unwrap_or_default())
     }
 
     /// Reports a finding about an entry. The message is created only if the finding is kept.
@@ -215,10 +215,10 @@ impl<'a> Finder<'a> {
 }
 
 /// Returns the id in a field of a line, with a number as it is spelled, or `None` if there is none.
-pub(in crate::fsck) fn id_of(line: &[u8], field: &str) -> Option<String> {
-    let id = match value(line, &[field])? {
+pub(in crate::fsck) fn id_of(line: &[u8], path: &[&str]) -> Option<String> {
+    let id = match value(line, path)? {
         number @ [b'-' | b'0'..=b'9', ..] => String::from_utf8_lossy(number).into_owned(),
-        _ => string_of(line, field)?,
+        text => string(text)?.into_owned(),
     };
     Some(id).filter(|id| !id.is_empty())
 }

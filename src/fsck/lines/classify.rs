@@ -21,7 +21,7 @@ impl Probe {
     pub(crate) fn new(format: Format) -> Probe {
         let linked_by = match format {
             Format::Claude | Format::Chimera | Format::PiV1 | Format::HarnessV4 => None,
-            Format::Codex | Format::Gemini | Format::Copilot => None,
+            Format::Codex | Format::Gemini | Format::Copilot | Format::OpenCode => None,
             Format::PiDesign => Some(Field::Uuid),
             Format::PiV2 | Format::Pi | Format::Harness | Format::Omp | Format::OpenClaw | Format::Prime => {
                 Some(Field::Id)

@@ -112,14 +112,14 @@ impl<'a> Draft<'a> {
     }
 
     pub(in crate::fsck) fn id(&mut self, ix: Ix) -> io::Result<String> {
-        Ok(id_of(&self.bytes(ix)?, self.session.format.names().id).unwrap_or_default())
+        Ok(id_of(&self.bytes(ix)?, self.session.format.names().id_path).unwrap_or_default())
     }
 
     /// Returns the id as links to an entry must spell it: a number does not match a string. Returns
     /// `None` if the entry can't have children.
     pub(in crate::fsck) fn link_to(&mut self, ix: Ix) -> io::Result<Option<Vec<u8>>> {
         let (line, field) = (self.bytes(ix)?, self.session.format.names().id);
-        let id = id_of(&line, field).and_then(|_| crate::json::value(&line, &[field]));
+        let id = id_of(&line, &[field]).and_then(|_| crate::json::value(&line, &[field]));
         Ok(id.map(<[u8]>::to_vec))
     }
 

@@ -240,7 +240,7 @@ impl Round<'_> {
                     draft.set(child, &[names.parent], &json(Some(&id)), Check::MissingId)?;
                 }
                 let line = draft.bytes(ix)?;
-                if !is_number && id_of(&line, names.parent).is_none() {
+                if !is_number && id_of(&line, &[names.parent]).is_none() {
                     let before = match ix.0.checked_sub(1).map(Ix) {
                         Some(before) if given[before.index()].is_empty() => draft.link_to(before)?,
                         Some(before) => Some(json(Some(&given[before.index()]))),

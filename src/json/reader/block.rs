@@ -92,6 +92,13 @@ impl Block {
         &mut self.buffer[self.have..end]
     }
 
+    /// Returns the `count` bytes that were written, and forgets them: they are not cut into lines.
+    pub(super) fn bytes(&mut self, count: usize) -> &[u8] {
+        self.came = self.came.saturating_add(count);
+        self.base += count as u64;
+        &self.buffer[self.have..self.have + count]
+    }
+
     /// Accepts `count` bytes, and runs the first stage over the lines that end in them.
     pub(super) fn cut(&mut self, count: usize) {
         // If a line began in earlier bytes, only these bytes are searched for its end.

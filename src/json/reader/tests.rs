@@ -288,8 +288,8 @@ fn what_is_kept_of_a_long_line_is_bounded() {
         let mut reader = Reader::new();
         let lines = all_lines(&mut reader, &text, || usize::MAX);
         assert!(lines[0].contains(" uuid=\"u\""));
-        assert!(reader.lines.machine.copies().len() < 4 << 20);
-        assert!(reader.lines.found.blocks() <= 1 << 15);
+        assert!(reader.cutter.lines.machine.copies().len() < 4 << 20);
+        assert!(reader.cutter.lines.found.blocks() <= 1 << 15);
     };
     long(b"{},");
     long(format!(r#"{{"id":"{}"}},"#, "i".repeat(6000)).as_bytes());

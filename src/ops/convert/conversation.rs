@@ -441,7 +441,7 @@ fn model_of(format: Format, line: &[u8]) -> Option<String> {
     }
     match format {
         Format::Codex => None,
-        Format::Claude | Format::Gemini | Format::Copilot => {
+        Format::Claude | Format::Gemini | Format::Copilot | Format::OpenCode => {
             Content::read(format, line).model.map(|model| model.into_owned())
         }
         _ => {

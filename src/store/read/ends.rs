@@ -1,6 +1,6 @@
 //! Reading only both ends of a session file.
 
-use super::whole::{Opened, Options, Source, detect_format, in_memory, read_head};
+use super::whole::{Opened, Options, Source, detect_format, in_memory, open, read_head};
 use crate::format::{Builder, has_line};
 use crate::json::Reader;
 use crate::store::Error;
@@ -30,6 +30,9 @@ pub fn open_ends(path: &Path, options: Options) -> Result<Opened, Error> {
         head = read_head(&file).map_err(io)?;
     }
     let chosen = detect_format(path, &file, &head, options)?;
+    if chosen.format.is_document() {
+        return open(path, options);
+    }
     let mut builder = Builder::new(chosen.format);
     builder.program(chosen.program);
     builder.begin_file();

@@ -71,6 +71,9 @@ impl Growing {
             None => {
                 let head = read_head(&file).map_err(io)?;
                 let chosen = detect_format(&self.path, &file, &head, self.options)?;
+                if chosen.format.is_document() {
+                    return open(&self.path, self.options);
+                }
                 let len = stamp.bytes();
                 let new = || {
                     let mut builder = begin(chosen, self.options);

@@ -286,7 +286,11 @@ fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Se
         builder.expect(len, &head);
         builder
     };
-    match parallel::read(len, file, builder).map_err(io)? {
+    let segments = match chosen.format.is_document() {
+        true => None,
+        false => parallel::read(len, file, builder).map_err(io)?,
+    };
+    match segments {
         Some(builder) => Ok(builder.finish()),
         None => read_file(path, options, file, len),
     }

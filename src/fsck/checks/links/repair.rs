@@ -86,7 +86,7 @@ impl Round<'_> {
             let Some(ix) = finding.entry else { continue };
             let line = self.source.bytes(session.span(ix))?;
             let named = value(&line, &[session.format.names().parent]).unwrap_or(b"null");
-            let parent = id_of(&line, session.format.names().parent).unwrap_or_default();
+            let parent = id_of(&line, &[session.format.names().parent]).unwrap_or_default();
             let check = finding.check;
             let mut place = None;
             match check {
@@ -102,7 +102,7 @@ impl Round<'_> {
                     }
                     if parent.is_empty()
                         && let Some(before) = ix.0.checked_sub(1).map(Ix)
-                        && id_of(&draft.bytes(ix)?, session.format.names().parent).is_some()
+                        && id_of(&draft.bytes(ix)?, &[session.format.names().parent]).is_some()
                         && forest.attach(ix, before)
                     {
                         // It became a child of the entry right above it, when that got its id.
