@@ -5,6 +5,7 @@ mod claude;
 mod compaction;
 mod copies;
 pub(super) mod flaws;
+mod guests;
 mod header;
 pub(super) mod links;
 pub(super) mod sent;
@@ -53,7 +54,7 @@ pub(super) fn all(
     // If the format is derived from a known one, it is unknown what the program does with its
     // messages.
     if session.program.is_some() {
-        return Ok(());
+        return finder.guests();
     }
     finder.compactions()?;
     finder.tools()?;
