@@ -44,16 +44,16 @@ pub(crate) fn unpack(file: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < most && !source.fill_buf()?.is_empty() {
         let damaged =
-            |error: &dyn std::fmt::Display| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        let mut frame = StreamingDecoder::new(&mut source).map_err(|error| damaged(&error))?;
+            || io::Error::new(io::ErrorKind::InvalidData, "the compressed file is damaged, or cut off");
+        let mut frame = StreamingDecoder::new(&mut source).map_err(|_| damaged())?;
         let left = most - bytes.len() as u64;
-        frame.by_ref().take(left).read_to_end(&mut bytes)?;
+        frame.by_ref().take(left).read_to_end(&mut bytes).map_err(|_| damaged())?;
         let frame = frame.into_frame_decoder();
         let is_whole = frame.is_finished() && (bytes.len() as u64) < most;
         if is_whole
             && frame.get_checksum_from_data().is_some_and(|sum| frame.get_calculated_checksum() != Some(sum))
         {
-            return Err(damaged(&"the compressed file is damaged: its checksum differs"));
+            return Err(damaged());
         }
     }
     Ok(bytes)

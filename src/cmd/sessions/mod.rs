@@ -276,8 +276,9 @@ impl List<'_> {
         let io = |source| store::Error::Io { path: path.clone(), source };
         let summary = sessions::summary(&opened.session, &opened.files).map_err(io)?;
         let stamp = opened.files.stamp(0);
-        let (bytes, modified) =
-            stamp.map_or((0, SystemTime::UNIX_EPOCH), |stamp| (stamp.bytes(), stamp.modified()));
+        // A compressed file is unpacked in memory, and has no stamp.
+        let (bytes, modified) = stamp
+            .map_or_else(|| (found.bytes(), found.modified()), |stamp| (stamp.bytes(), stamp.modified()));
         let lately = modified.elapsed().is_ok_and(|age| age < ASLEEP);
         let Found { is_link, is_unlocked, .. } = *found;
         let signs = || write::signs_of_life(&opened.files, is_link, is_unlocked, self.log);
