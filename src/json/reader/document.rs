@@ -112,7 +112,7 @@ impl Document {
         let len = self.offset - self.rest;
         let why = match self.place {
             Place::End => None,
-            Place::Wrong => Some((self.wrong - self.rest, "unexpected character between the records")),
+            Place::Wrong => Some((self.wrong - self.rest, "unexpected character between the entries")),
             _ if len == 0 && self.offset == 0 => return,
             _ => Some((len, "the document is incomplete")),
         };
