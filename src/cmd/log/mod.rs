@@ -61,9 +61,9 @@ pub struct Args {
     #[arg(short, long, conflicts_with = "all_sessions")]
     project: bool,
 
-    /// The logs of the sessions that a file lists, one path a line, or separated by NUL bytes
+    /// The logs of the sessions that a file lists, or standard input (`-`)
     ///
-    /// `-` reads the list from standard input.
+    /// The list has one path a line, or paths that are separated by NUL bytes.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["project", "all_sessions"], value_hint = clap::ValueHint::FilePath)]
     files_from: Option<PathBuf>,
 

@@ -33,10 +33,10 @@ pub(crate) struct Scope {
     #[arg(long, alias = "all-sessions")]
     pub(crate) all: bool,
 
-    /// The sessions that a file lists, one path a line, or separated by NUL bytes
+    /// The sessions that a file lists, or standard input (`-`)
     ///
-    /// `-` reads the list from standard input. Paths are relative to the current folder. Only these
-    /// files are read, without those of their subagents.
+    /// The list has one path a line, or paths that are separated by NUL bytes. They are relative to
+    /// the current folder. Only these files are read, without those of their subagents.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["project", "all"], value_hint = clap::ValueHint::FilePath)]
     pub(crate) files_from: Option<PathBuf>,
 }
