@@ -577,7 +577,11 @@ impl<'l> Content<'l> {
             "label" => self.text = label(text("target_id"), text("label")),
             "state_change" => self.text = format!("{} {}", text("kind"), scalar(fields.get("value"))).into(),
             "header" => self.text = format!("session in {}", text("cwd")).into(),
-            "custom" => self.text = custom("", fields.get("data")),
+            "custom" => {
+                let data = fields.get("data");
+                let is_source = data.and_then(|data| member(data, "bough")) == Some(b"\"source\"");
+                self.text = custom(if is_source { "bough.source" } else { "" }, data);
+            }
             _ => {
                 if let Some(data) = fields.get("data") {
                     self.text = format!("{} {}", self.ty, compact(data)).into();
@@ -832,6 +836,10 @@ fn label<'l>(target: Cow<'l, str>, label: Cow<'l, str>) -> Cow<'l, str> {
 }
 
 fn custom<'l>(ty: &str, data: Option<&'l [u8]>) -> Cow<'l, str> {
+    if ty == "bough.source" {
+        // Another session, which is not what this one says.
+        return "the session that this one was converted from".into();
+    }
     let data = data.map(compact).unwrap_or_default();
     format!("{ty} {data}").trim().to_owned().into()
 }

@@ -27,6 +27,7 @@ mod pi;
 mod program;
 mod rewinds;
 mod session;
+pub mod source_lines;
 mod table;
 pub mod tools;
 mod write;

@@ -1,6 +1,7 @@
 //! A session without its secrets: all other bytes are those of its file.
 
 use super::redaction::{Redaction, each_line};
+use crate::format::source_lines;
 use crate::json::{each_item, member, place_in, set_field, text};
 use crate::ops::redact::Redact;
 use crate::store::Opened;
@@ -15,7 +16,13 @@ pub(super) fn session(opened: &Opened, redaction: &mut Redaction) -> io::Result<
     let is_clean = redaction.is_clean();
     let mut out = Vec::with_capacity(facts.map_or(0, |facts| facts.bytes as usize));
     each_line(opened, &mut |number, line| {
-        if is_clean {
+        // What a converted session carries of its source is not replaced piece by piece: it would not be
+        // the source anymore.
+        if redaction.is_on()
+            && let Some(empty) = source_lines::emptied(format, line)
+        {
+            out.extend_from_slice(&empty);
+        } else if is_clean {
             out.extend_from_slice(line);
         } else {
             let mut new = redacted(line, redaction);

@@ -13,6 +13,7 @@ pub use queued::{Queue, Queued};
 pub use said_text::{Part, each_said};
 
 use crate::format::Format;
+use crate::format::source_lines;
 use crate::json::Prefilter;
 use regex::Regex;
 use std::borrow::Cow;
@@ -82,13 +83,17 @@ impl Pattern {
         each_said(format, line, &mut |_, text| {
             found = found || self.regex.is_match(text);
         });
-        found
+        // What a converted session carries of another is not said in it.
+        found && source_lines::carried(format, line).is_none()
     }
 
     /// Returns the lines of an entry's text that match, in order, given its line.
     pub fn hits(&self, format: Format, line: &[u8]) -> Vec<Hit> {
         let mut hits = Vec::new();
         each_said(format, line, &mut |part, text| self.hits_in(part, text, &mut hits));
+        if !hits.is_empty() && source_lines::carried(format, line).is_some() {
+            hits.clear();
+        }
         hits
     }
 
