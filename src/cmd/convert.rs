@@ -25,6 +25,11 @@ use std::path::{Path, PathBuf};
 /// would see, and the replaced turns are still there. Instructions of the old agent are not carried over,
 /// nor are signatures of thoughts, token counts and costs. What else is lost is listed.
 ///
+/// The lines of the old session ride along in the new one, where its agent never sends them, so the file is about
+/// twice as large. A conversion back to the old agent restores them byte for byte, and adds what is new. Entries that
+/// were changed are converted, and those that were taken away are left out. `--no-source` leaves the old lines out of
+/// the new session, e.g. if you want to share it; so does `export --redact`.
+///
 /// Any session that bough reads can be converted. The session itself is not changed.
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -57,6 +62,17 @@ pub struct Args {
     #[arg(long, value_name = "HOW", default_value = "keep", value_parser = ["keep", "text", "drop"])]
     thinking: String,
 
+    /// Do not carry the lines of the old session in the new one
+    ///
+    /// By default they ride along in lines that the new agent never sends, so that a conversion back restores
+    /// what was not touched. The file is then about twice as large, and has all that the old one has.
+    #[arg(long)]
+    no_source: bool,
+
+    /// Convert all turns, even if lines of an old session in the format of AGENT could come back
+    #[arg(long)]
+    anew: bool,
+
     /// Fail if more than N things would be lost
     #[arg(long, value_name = "N")]
     max_loss: Option<usize>,
@@ -73,25 +89,43 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let to = convert::TARGETS.into_iter().find(|target| target.agent() == args.to);
     let to = to.expect("the argument is one of the targets");
     let (mut ids, now) = (write::ids(), time::now());
-    let session = export::session_id(to, &mut ids, now);
     let cwd = match &args.cwd {
         Some(folder) => real_folder(folder)?,
         None => folder_of(&opened)?,
     };
-    let name = file_name(to, &session, now);
-    let path = match &args.output {
-        Some(folder) if folder.is_dir() => Some(folder.join(name)),
-        Some(path) => Some(path.clone()).filter(|path| path != Path::new("-")),
-        None if args.store => Some(store_of(to, &cwd, now)?.join(name)),
-        None => None,
+    let thinking = Thinking::from_name(&args.thinking).unwrap_or(Thinking::Keep);
+    let session = export::session_id(to, &mut ids, now);
+    let mut options = Options {
+        to,
+        thinking,
+        session,
+        cwd: cwd.clone(),
+        carry: !args.no_source,
+        // What is asked for here is not in the old lines.
+        back: !args.anew && args.cwd.is_none() && thinking == Thinking::Keep,
+        new_id: false,
     };
-    let thinking = match args.thinking.as_str() {
-        "text" => Thinking::Text,
-        "drop" => Thinking::Drop,
-        _ => Thinking::Keep,
+    let whole = session_arg::whole(&opened);
+    let mut made = convert::convert(whole, &options, &mut ids, now)?;
+    let place = |made: &Conversion| -> anyhow::Result<Option<PathBuf>> {
+        let name = file_name(to, &made.session, made.began.unwrap_or(now));
+        Ok(match &args.output {
+            Some(folder) if folder.is_dir() => Some(folder.join(name)),
+            Some(path) => Some(path.clone()).filter(|path| path != Path::new("-")),
+            None if args.store => Some(store_of(to, &cwd, made.began.unwrap_or(now))?.join(name)),
+            None => None,
+        })
     };
-    let options = Options { to, thinking, session, cwd, path: path.clone() };
-    let made = convert::plan(session_arg::whole(&opened), &options, &mut ids, now)?;
+    let mut path = place(&made)?;
+    if args.store
+        && made.came_back.is_some()
+        && path.as_deref().is_some_and(|path| is_in_store(path, &made.session))
+    {
+        // The old session is still there: this one is another.
+        options.new_id = true;
+        made = convert::convert(whole, &options, &mut ids, now)?;
+        path = place(&made)?;
+    }
     if let Some(most) = args.max_loss.filter(|most| made.lost() > *most) {
         report(&made, &opened, path.as_deref(), false, ui)?;
         let lost = Count("thing", "things", made.lost());
@@ -99,7 +133,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         return Ok(Exit::No);
     }
     args.writing.check_is_new(path.as_deref())?;
-    write::finish(args.writing, &opened.files, to, &made.plan, None, true, ui)?;
+    write::finish(args.writing, &opened.files, to, &made.plan(to, path.clone()), None, true, ui)?;
     if args.writing.dry_run {
         report(&made, &opened, path.as_deref(), false, ui)?;
         return Ok(Exit::Done);
@@ -142,6 +176,8 @@ fn report(
             "file": path.filter(|_| is_done).map(|path| path.to_string_lossy()),
             "turns": made.turns,
             "branches": made.branches,
+            "came_back": made.came_back,
+            "not_back": made.not_back,
             "lost": losses,
         });
         writeln!(ui.out(), "{object}")?;
@@ -151,6 +187,12 @@ fn report(
     let branches = Count("branch", "branches", made.branches);
     let verb = if is_done { "converted" } else { "would convert" };
     ui.note(format_args!("{verb} {} on {branches}{place}", Count("turn", "turns", made.turns)));
+    if let Some(lines) = made.came_back {
+        ui.note(format_args!("{} came back as they were", Count("line", "lines", lines)));
+    }
+    if let Some(why) = made.not_back {
+        ui.note(format_args!("the lines of the old session were not used: {why}"));
+    }
     for (what, entries) in &made.losses {
         const SHOWN: usize = 3;
         let mut ids: Vec<String> = entries.iter().take(SHOWN).map(name).collect::<std::io::Result<_>>()?;
@@ -162,6 +204,15 @@ fn report(
         ui.note(format_args!("not carried over: {what}: {}{ids}", entries.len()));
     }
     Ok(())
+}
+
+/// Returns whether the folder of a file has a session of this id.
+fn is_in_store(path: &Path, session: &str) -> bool {
+    let names = path.parent().and_then(|folder| folder.read_dir().ok()).into_iter().flatten().flatten();
+    names.map(|entry| entry.file_name()).any(|name| {
+        let name = name.to_string_lossy();
+        name.strip_suffix(".jsonl").is_some_and(|stem| stem.ends_with(session))
+    })
 }
 
 /// Returns the working directory of a session, or the current one.

@@ -2,11 +2,11 @@
 //! real programs agree.
 
 use crate::support::files;
-use bough::format::{Format, Ids, Session};
+use bough::format::{Addition, Format, Ids, New, Session, claude};
 use bough::model::{Source, Table, Time};
 use bough::ops::Snapshot;
 use bough::ops::convert::conversation::{self, Conversation, NO_PROMPT, Part, Speaker};
-use bough::ops::convert::{self, Options, TARGETS, Thinking};
+use bough::ops::convert::{self, Conversion, Options, TARGETS, Thinking};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,15 +35,26 @@ fn read(bytes: &[u8]) -> Option<(Session, Table)> {
 }
 
 fn convert(session: &Session, source: &dyn Source, to: Format) -> Option<Vec<u8>> {
+    convert_with(session, source, to, Thinking::Drop).map(|made| made.bytes)
+}
+
+fn convert_with(
+    session: &Session,
+    source: &dyn Source,
+    to: Format,
+    thinking: Thinking,
+) -> Option<Conversion> {
     let options = Options {
         to,
-        thinking: Thinking::Drop,
+        thinking,
         session: "01900000-0000-7000-8000-000000000001".into(),
         cwd: "/work/project".into(),
-        path: None,
+        carry: true,
+        back: true,
+        new_id: false,
     };
     let whole = Snapshot { session, source };
-    convert::plan(whole, &options, &mut Ids::seeded("x"), Time(1_772_442_000_000)).ok().map(|made| made.bytes)
+    convert::convert(whole, &options, &mut Ids::seeded("x"), Time(1_772_442_000_000)).ok()
 }
 
 /// What is said on the way to a turn, without what no conversion carries over: thoughts, the ids of
@@ -317,4 +328,172 @@ fn claude_code_gets_a_prompt_before_the_first_reply_and_no_blank_texts() {
     let said = in_short(&lines, Format::Claude);
     assert_eq!(said, ["user: (no prompt was recorded)", "model: hello", "user: hi"]);
     assert_eq!(in_short(&lines, Format::Pi), ["user:  \n", "model: hello", "model: \n", "user: hi"]);
+}
+
+/// The formats that carry the lines of another.
+const CARRIERS: [Format; 5] = TARGETS;
+
+/// The sessions of `sources` and of the reference files that are there, of agents that sessions are
+/// converted to.
+fn all_sources() -> Vec<(PathBuf, Vec<u8>)> {
+    let shared =
+        std::env::var_os("BOUGH_SHARED").map_or_else(|| files::project().join("../shared"), PathBuf::from);
+    let mut out = sources();
+    for folder in ["pi", "chimera", "claude-code", "claude-code-real"] {
+        let Ok(entries) = fs::read_dir(shared.join("corpus").join(folder)) else { continue };
+        let paths = entries.map(|entry| entry.unwrap().path());
+        out.extend(paths.filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")));
+    }
+    out.sort();
+    let mut known = BTreeSet::new();
+    let files = out.into_iter().map(|path| (path.clone(), fs::read(path).unwrap()));
+    files.filter(|(_, bytes)| known.insert(bytes.clone())).collect()
+}
+
+/// Calls `each` for each session and each format that carries it, with the converted session.
+fn each_carried(mut each: impl FnMut(&str, &[u8], Format, &[u8])) {
+    for (path, bytes) in all_sources() {
+        let Some((session, source)) = read(&bytes) else { continue };
+        if !TARGETS.iter().any(|target| target.agent() == session.format.agent()) {
+            continue;
+        }
+        for via in CARRIERS.into_iter().filter(|via| via.agent() != session.format.agent()) {
+            let Some(made) = convert_with(&session, &source, via, Thinking::Keep) else { continue };
+            let name = format!("{} by {}", path.file_name().unwrap().to_string_lossy(), via.name());
+            each(&name, &bytes, session.format, &made.bytes);
+        }
+    }
+}
+
+fn back(bytes: &[u8], to: Format) -> Option<Conversion> {
+    let (session, source) = read(bytes).unwrap();
+    let to = TARGETS.into_iter().find(|target| target.agent() == to.agent()).unwrap();
+    convert_with(&session, &source, to, Thinking::Keep)
+}
+
+#[test]
+fn a_session_that_was_not_touched_comes_back_byte_for_byte() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    each_carried(|name, bytes, format, carried| {
+        let made = back(carried, format);
+        count += 1;
+        if made.as_ref().is_none_or(|made| made.bytes != bytes) {
+            wrong.push(format!("{name}: {:?}", made.map(|made| made.not_back)));
+        }
+    });
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count > 500, "{count}");
+}
+
+/// Appends a prompt at HEAD.
+fn with_prompt(bytes: &[u8]) -> Vec<u8> {
+    let (session, source) = read(bytes).unwrap();
+    let whole = Snapshot { session: &session, source: &source };
+    let parent = session.head.exact.map(|head| whole.raw_id(head).unwrap());
+    let now = Time(1_772_445_600_000);
+    let mut out = bytes.to_vec();
+    if session.format == Format::Claude {
+        let parent: Value = parent.map_or(Value::Null, |parent| serde_json::from_slice(&parent).unwrap());
+        let line = json!({
+            "parentUuid": parent, "isSidechain": false, "type": "user", "userType": "external", "cwd": "/work/project",
+            "message": { "role": "user", "content": "go on, please" }, "uuid": "99999999-0000-4000-8000-000000000001",
+            "sessionId": session.id(), "version": "2.1.332", "timestamp": now.iso(),
+        });
+        out.extend(format!("{line}\n").into_bytes());
+        return out;
+    }
+    if session.format == Format::Codex {
+        let content = json!([{ "type": "input_text", "text": "go on, please" }]);
+        let item = json!({ "type": "message", "role": "user", "content": content });
+        let line = json!({ "timestamp": now.iso(), "type": "response_item", "payload": item });
+        out.extend(format!("{line}\n").into_bytes());
+        return out;
+    }
+    let id = if session.format == Format::Chimera { "999999999999" } else { "99999999" };
+    let new = New { id, parent: parent.as_deref(), now };
+    let prompt = Addition::Prompt { text: "go on, please" };
+    out.extend(session.format.dialect().addition(&new, &prompt).unwrap());
+    out
+}
+
+fn said_at_head(bytes: &[u8]) -> Vec<Value> {
+    let (session, source) = read(bytes).unwrap();
+    let whole = Snapshot { session: &session, source: &source };
+    let conversation = conversation::read(whole, &[]).unwrap();
+    said(&conversation, conversation.head)
+}
+
+#[test]
+fn what_was_added_since_is_put_after_the_old_lines() {
+    let (mut wrong, mut count, mut anew) = (Vec::new(), 0, Vec::new());
+    each_carried(|name, bytes, format, carried| {
+        if !TARGETS.contains(&format) {
+            return;
+        }
+        let longer = with_prompt(carried);
+        let made = back(&longer, format).unwrap();
+        count += 1;
+        if made.came_back.is_none() {
+            anew.push(format!("{name}: {:?}", made.not_back));
+            return;
+        }
+        let last = said_at_head(&made.bytes).pop();
+        let is_said = last.as_ref().is_some_and(|last| {
+            last["said"]["text"].as_str().is_some_and(|text| text.ends_with("go on, please"))
+        });
+        if !made.bytes.starts_with(bytes) || !is_said {
+            wrong.push(format!("{name}: {last:?}"));
+        }
+    });
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(anew.len() * 20 < count, "{} of {count} anew:\n{}", anew.len(), anew.join("\n"));
+}
+
+#[test]
+fn a_label_and_a_switch_come_along() {
+    let (mut wrong, mut count, mut anew) = (Vec::new(), 0, Vec::new());
+    each_carried(|name, bytes, format, carried| {
+        let (session, source) = read(carried).unwrap();
+        // Codex has neither labels nor switches.
+        if !TARGETS.contains(&format) || format == Format::Codex || session.format == Format::Codex {
+            return;
+        }
+        let whole = Snapshot { session: &session, source: &source };
+        let conversation = conversation::read(whole, &[]).unwrap();
+        // HEAD goes two turns back, and the turn there gets a label.
+        let Some(at) = conversation.head.and_then(|head| conversation.turns[head].parent) else { return };
+        let Some(entry) = conversation.turns[at].entry else { return };
+        let id = whole.raw_id(entry).unwrap();
+        let now = Time(1_772_445_600_000);
+        let mut new = carried.to_vec();
+        if session.format == Format::Claude {
+            let own = session.id();
+            new.extend(claude::write::label(&id, "here", own.as_deref(), now));
+            new.extend(claude::write::pin(None, Some(&id), own.as_deref()));
+        } else {
+            let ids = ["99999999a001", "99999999a002"]
+                .map(|id| &id[if session.format == Format::Chimera { 0 } else { 4 }..]);
+            let dialect = session.format.dialect();
+            new.extend(dialect.marker(&New { id: ids[0], parent: Some(&id), now }, None, Some(&id)).unwrap());
+            let parent = format!("\"{}\"", ids[0]);
+            let label = New { id: ids[1], parent: Some(parent.as_bytes()), now };
+            new.extend(dialect.label(&label, &id, Some("here")).unwrap());
+        }
+        let made = back(&new, format).unwrap();
+        count += 1;
+        if made.came_back.is_none() {
+            anew.push(format!("{name}: {:?}", made.not_back));
+            return;
+        }
+        let (old, _) = read(&made.bytes).unwrap();
+        // A result that the conversion invented is not in the old session: its label is lost.
+        let has_label =
+            old.labels.all().any(|(_, label)| label.text == "here") || made.losses.contains_key("labels");
+        if !made.bytes.starts_with(bytes) || !has_label {
+            wrong.push(name.to_owned());
+        }
+    });
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    // HEAD can't be put on a message that an old compaction keeps, nor on an entry without an id.
+    assert!(anew.len() * 10 < count, "{} of {count} anew:\n{}", anew.len(), anew.join("\n"));
 }

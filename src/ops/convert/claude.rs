@@ -1,100 +1,111 @@
 //! Writes transcripts of Claude Code.
 
 use super::conversation::NO_PROMPT;
-use super::{CallIds, Loss, Part, Speaker, Turn, Writer, answered, has_images, object, turns};
-use crate::format::claude::write::label;
-use crate::format::claude::write::pin;
+use super::{CallIds, Loss, Part, Speaker, Turn, Writer, answered, has_images, object};
+use crate::format::claude::write;
 use serde_json::{Map, Value, json};
 
 /// The version of Claude Code with which such transcripts were tried.
 const VERSION: &str = "2.1.332";
 
-pub(super) fn write(writer: &mut Writer<'_>, name: Option<&str>) {
-    let options = writer.options;
-    let mut calls = CallIds::default();
-    for turn in turns(writer) {
-        let mut before = writer.id_before(&turn);
-        let content = content(&turn.parts, &mut calls);
-        let says_nothing = content.as_array().is_some_and(Vec::is_empty);
-        if says_nothing && answered(&turn).is_none() {
-            writer.ids.push(None);
-            continue;
-        }
-        if before.is_none() && turn.speaker != Speaker::User {
-            // The first message must be of the user.
-            let id = writer.new_id();
-            let mut line =
-                line(writer, &turn, &id, None, "user", json!({ "role": "user", "content": NO_PROMPT }));
-            line["isMeta"] = true.into();
-            push(writer, &line);
-            let what = "prompts before the first reply: a note is in their place";
-            writer.conversation.losses.push(Loss { what, entry: turn.entry });
-            before = Some(id);
-        }
+/// Writes a turn, unless it says nothing. Returns its id.
+pub(super) fn turn(writer: &mut Writer<'_>, at: usize, turn: &Turn) -> Option<String> {
+    let content = content(&turn.parts, &mut writer.calls);
+    let says_nothing = content.as_array().is_some_and(Vec::is_empty);
+    if says_nothing && answered(turn).is_none() {
+        return None;
+    }
+    let mut note = None;
+    if turn.speaker != Speaker::User && !writer.fixed.contains_key(&at) && writer.id_before(turn).is_none() {
+        // The first message must be of the user.
         let id = writer.new_id();
-        let (ty, message) = match (&turn.speaker, answered(&turn)) {
-            (_, Some((call, _, is_error))) => {
-                let mut result = Map::new();
-                result.insert("tool_use_id".into(), calls.id(call).into());
-                result.insert("type".into(), "tool_result".into());
-                result.insert("content".into(), content);
-                if is_error {
-                    result.insert("is_error".into(), true.into());
-                    if has_images(&turn.parts) {
-                        // Claude Code leaves them out.
-                        let what = "images in results of failed calls: Claude Code does not send them";
-                        writer.conversation.losses.push(Loss { what, entry: turn.entry });
-                    }
-                }
-                ("user", json!({ "role": "user", "content": [result] }))
-            }
-            (Speaker::Model { name }, _) => {
-                let has_calls = turn.parts.iter().any(|part| matches!(part, Part::Call { .. }));
-                let stop = if has_calls { "tool_use" } else { "end_turn" };
-                let reply = format!("msg_{}", writer.fresh.hex(16));
-                let model = if name.is_empty() { "unknown" } else { name };
-                let message = json!({
-                    "id": reply, "type": "message", "role": "assistant", "model": model, "content": content,
-                    "stop_reason": stop, "stop_sequence": null,
-                    "usage": {
-                        "input_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
-                        "output_tokens": 0,
-                    },
-                });
-                ("assistant", message)
-            }
-            _ => {
-                if let [Part::Text(text)] = &turn.parts[..] {
-                    ("user", json!({ "role": "user", "content": text }))
-                } else {
-                    ("user", json!({ "role": "user", "content": content }))
-                }
-            }
-        };
-        let line = line(writer, &turn, &id, before.as_deref(), ty, message);
+        let message = json!({ "role": "user", "content": NO_PROMPT });
+        let mut line = line(writer, turn, &id, None, "user", &message);
+        line["isMeta"] = true.into();
         push(writer, &line);
-        writer.ids.push(Some(id));
+        let what = "prompts before the first reply: a note is in their place";
+        writer.conversation.losses.push(Loss { what, entry: turn.entry });
+        writer.beside.push((id.clone(), at));
+        note = Some(id);
     }
-    if let Some(name) = name {
-        push(writer, &json!({ "type": "custom-title", "customTitle": name, "sessionId": options.session }));
+    let (id, mut before) = writer.id_and_parent(at, turn);
+    if let Some(note) = note {
+        before = Some(writer.options.to.quoted(&note));
     }
-    let session = Some(options.session.as_str());
-    let quoted = |id: &str| options.to.quoted(id);
-    for (turn, text) in writer.conversation.labels.clone() {
-        if let Some(target) = writer.ids[turn].clone() {
-            let line = label(&quoted(&target), &text, session, writer.now);
-            writer.out.extend(line);
+    let (ty, message) = match (&turn.speaker, answered(turn)) {
+        (_, Some((call, _, is_error))) => {
+            let mut result = Map::new();
+            result.insert("tool_use_id".into(), writer.calls.id(call).into());
+            result.insert("type".into(), "tool_result".into());
+            result.insert("content".into(), content);
+            if is_error {
+                result.insert("is_error".into(), true.into());
+                if has_images(&turn.parts) {
+                    // Claude Code leaves them out.
+                    let what = "images in results of failed calls: Claude Code does not send them";
+                    writer.conversation.losses.push(Loss { what, entry: turn.entry });
+                }
+            }
+            ("user", json!({ "role": "user", "content": [result] }))
         }
-    }
-    let head = writer.head().map(|head| quoted(&head));
-    let prompt = writer.last_prompt();
-    writer.out.extend(pin(prompt.as_deref(), head.as_deref(), session));
+        (Speaker::Model { name }, _) => {
+            let has_calls = turn.parts.iter().any(|part| matches!(part, Part::Call { .. }));
+            let stop = if has_calls { "tool_use" } else { "end_turn" };
+            let reply = format!("msg_{}", writer.fresh.hex(16));
+            let model = if name.is_empty() { "unknown" } else { name };
+            let message = json!({
+                "id": reply, "type": "message", "role": "assistant", "model": model, "content": content,
+                "stop_reason": stop, "stop_sequence": null,
+                "usage": {
+                    "input_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+                    "output_tokens": 0,
+                },
+            });
+            ("assistant", message)
+        }
+        _ => {
+            if let [Part::Text(text)] = &turn.parts[..] {
+                ("user", json!({ "role": "user", "content": text }))
+            } else {
+                ("user", json!({ "role": "user", "content": content }))
+            }
+        }
+    };
+    let line = line(writer, turn, &id, before.as_deref(), ty, &message);
+    push(writer, &line);
+    Some(id)
 }
 
-fn line(writer: &Writer<'_>, turn: &Turn, id: &str, before: Option<&str>, ty: &str, message: Value) -> Value {
+/// Writes the title.
+pub(super) fn name(writer: &mut Writer<'_>, name: Option<&str>) {
+    if let Some(name) = name {
+        let session = &writer.options.session;
+        let line = json!({ "type": "custom-title", "customTitle": name, "sessionId": session });
+        push(writer, &line);
+    }
+}
+
+/// Writes the pointer to HEAD.
+pub(super) fn pin(writer: &mut Writer<'_>, head: Option<String>) {
+    let head = head.map(|head| writer.options.to.quoted(&head));
+    let prompt = writer.last_prompt();
+    let session = Some(writer.options.session.as_str());
+    writer.out.extend(write::pin(prompt.as_deref(), head.as_deref(), session));
+}
+
+/// Returns a line; the parent is JSON.
+fn line(
+    writer: &Writer<'_>,
+    turn: &Turn,
+    id: &str,
+    parent: Option<&[u8]>,
+    ty: &str,
+    message: &Value,
+) -> Value {
     let options = writer.options;
+    let parent: Value = parent.and_then(|parent| serde_json::from_slice(parent).ok()).unwrap_or_default();
     json!({
-        "parentUuid": before, "isSidechain": false, "userType": "external", "cwd": options.cwd,
+        "parentUuid": parent, "isSidechain": false, "userType": "external", "cwd": options.cwd,
         "sessionId": options.session, "version": VERSION, "gitBranch": "", "type": ty, "message": message,
         "uuid": id, "timestamp": writer.time(turn).iso(),
     })

@@ -79,6 +79,15 @@ pub struct Turn {
     pub time: Time,
     /// The entry that it comes from; `None` if the agent invents it.
     pub entry: Option<Ix>,
+    /// The other entries that it comes from: the later parts of a reply.
+    pub also: Vec<Ix>,
+}
+
+impl Turn {
+    /// Returns the entries that it comes from, in order.
+    pub fn entries(&self) -> impl Iterator<Item = Ix> + '_ {
+        self.entry.into_iter().chain(self.also.iter().copied())
+    }
 }
 
 /// Something that a conversion can't carry over.
@@ -99,6 +108,9 @@ pub struct Conversation {
     pub head: Option<usize>,
     /// The number of branches.
     pub branches: usize,
+    /// The entries at which the conversation was read, each with the last turn that is sent there. HEAD
+    /// is the last.
+    pub ends: Vec<(usize, Ix)>,
     /// The labels, each with its turn.
     pub labels: Vec<(usize, String)>,
     /// What is not carried over.
@@ -119,10 +131,11 @@ pub fn read(whole: Snapshot<'_>, tips: &[Ix]) -> io::Result<Conversation> {
         names: HashMap::new(),
         line: Vec::new(),
     };
-    for tip in tips {
-        reading.branch(Some(*tip))?;
+    for tip in tips.iter().copied().map(Some).chain([head]) {
+        let last = reading.branch(tip)?;
+        reading.out.ends.extend(last.zip(tip));
+        reading.out.head = last;
     }
-    reading.out.head = reading.branch(head)?;
     let mut out = reading.out;
     out.branches = {
         let mut has_next = vec![false; out.turns.len()];
@@ -131,9 +144,7 @@ pub fn read(whole: Snapshot<'_>, tips: &[Ix]) -> io::Result<Conversation> {
     };
     let mut of_entry: HashMap<Ix, usize> = HashMap::new();
     for (at, turn) in out.turns.iter().enumerate() {
-        if let Some(entry) = turn.entry {
-            of_entry.insert(entry, at);
-        }
+        of_entry.extend(turn.entries().map(|entry| (entry, at)));
     }
     for (ix, label) in session.labels.all() {
         match of_entry.get(&ix) {
@@ -406,7 +417,9 @@ impl Reading<'_> {
             let speaker = Speaker::Model { name: model.unwrap_or_default() };
             return Some(self.push(before, speaker, parts, entry));
         };
-        self.out.turns[open].parts.extend(parts);
+        let turn = &mut self.out.turns[open];
+        turn.parts.extend(parts);
+        turn.also.extend(entry.filter(|entry| turn.entry != Some(*entry) && turn.also.last() != Some(entry)));
         Some(open)
     }
 
@@ -429,7 +442,7 @@ impl Reading<'_> {
         let time = entry.map(|ix| self.session.entries.time(ix)).filter(|time| time.is_some());
         let before = parent.map(|parent| self.out.turns[parent].time);
         let time = time.or(before).unwrap_or(Time::NONE);
-        self.out.turns.push(Turn { parent, speaker, parts, time, entry });
+        self.out.turns.push(Turn { parent, speaker, parts, time, entry, also: Vec::new() });
         self.out.turns.len() - 1
     }
 }

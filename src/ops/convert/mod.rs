@@ -2,20 +2,28 @@
 //!
 //! [`conversation`] reads what the source would send, on every branch; each target writes it in a
 //! file of its own. What a target can't hold is counted as a loss, and never dropped in silence.
+//!
+//! The new session carries the lines of the old one ([`original`]), which its agent never sends. A
+//! conversion back ([`back`]) finds them: what was not touched since comes back byte for byte.
 
+mod back;
 mod chimera;
 mod claude;
 mod codex;
 pub mod conversation;
+mod original;
 mod pi;
+mod proof;
 
 use super::{Error, Snapshot, branches};
-use crate::format::{Format, Ids};
+use crate::format::{Format, Ids, New};
 use crate::model::{Change, Ix, Kind, Piece, Plan, Target, Time};
 use conversation::{Conversation, Loss, Part, Speaker, Turn};
+use original::Original;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// The formats that sessions are converted to.
@@ -44,23 +52,33 @@ pub struct Options {
     pub session: String,
     /// Its working directory.
     pub cwd: String,
-    /// Its file; `None` is standard output.
-    pub path: Option<PathBuf>,
+    /// Whether the new session carries the lines of the old one.
+    pub carry: bool,
+    /// Whether lines that the old session carries come back, if they are of the target's format.
+    pub back: bool,
+    /// Whether a session whose lines come back gets the id of the options instead of its own.
+    pub new_id: bool,
 }
 
 /// A conversion that has not been written yet.
 #[derive(Clone, Debug)]
 pub struct Conversion {
-    /// What is written.
-    pub plan: Plan,
     /// The new session.
     pub bytes: Vec<u8>,
+    /// The id of the new session: that of the options, or that of the session whose lines came back.
+    pub session: String,
+    /// The time of its header, if its lines came back.
+    pub began: Option<Time>,
     /// The number of turns.
     pub turns: usize,
     /// The number of branches.
     pub branches: usize,
     /// What is not carried over: how often, and from which entries.
     pub losses: BTreeMap<&'static str, Vec<Option<Ix>>>,
+    /// How many lines came back as they were; `None` if the session was converted anew.
+    pub came_back: Option<usize>,
+    /// Why lines that the old session carries did not come back.
+    pub not_back: Option<&'static str>,
 }
 
 impl Conversion {
@@ -68,17 +86,48 @@ impl Conversion {
     pub fn lost(&self) -> usize {
         self.losses.values().map(Vec::len).sum()
     }
+
+    /// Returns the plan that writes it to a file; `None` is standard output.
+    pub fn plan(&self, to: Format, path: Option<PathBuf>) -> Plan {
+        let mut plan = Plan { verb: "convert".into(), ..Plan::default() };
+        plan.targets
+            .push(Target::Create { path: path.clone(), pieces: vec![Piece::New(self.bytes.clone())] });
+        plan.changes.push(Change {
+            op: "create",
+            path,
+            bytes: self.bytes.len() as i64,
+            why: format!("is the session for {}", to.agent()),
+            ..Change::default()
+        });
+        plan
+    }
 }
 
-/// Plans the conversion of a session.
+/// Converts a session.
 ///
-/// All branches are converted, except to Codex, whose sessions have only one. Costs a context for each
-/// branch and each compaction. Fails if nothing would be sent.
-pub fn plan(whole: Snapshot<'_>, options: &Options, fresh: &mut Ids, now: Time) -> Result<Conversion, Error> {
-    let tips = match options.to {
-        Format::Codex => Vec::new(),
-        _ => tips(whole)?,
-    };
+/// All branches are converted, except to Codex, whose sessions have only one. If the session carries
+/// lines of the target's format, they come back where they were not touched; then the result is read
+/// again, and it is used only if it says what the session says. Costs a context for each branch and
+/// each compaction, and the same again for lines that come back. Fails if nothing would be sent.
+pub fn convert(
+    whole: Snapshot<'_>,
+    options: &Options,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Conversion, Error> {
+    let carried = if options.carry || options.back { Original::read(whole)? } else { Ok(None) };
+    let mut not_back = carried.as_ref().err().copied().filter(|_| options.back);
+    let carried = carried.ok().flatten();
+    if let Some(original) =
+        carried.as_ref().filter(|original| options.back && original.format.agent() == options.to.agent())
+    {
+        match back::convert(whole, original, options, fresh, now)? {
+            Ok(made) => return Ok(made),
+            Err(why) => not_back = Some(why),
+        }
+    }
+    let is_flat = options.to == Format::Codex;
+    let tips = if is_flat { Vec::new() } else { tips(whole)? };
     let mut conversation = conversation::read(whole, &tips)?;
     if conversation.turns.is_empty() {
         return Err(Error::NoPlace {
@@ -86,36 +135,49 @@ pub fn plan(whole: Snapshot<'_>, options: &Options, fresh: &mut Ids, now: Time) 
             instead: None,
         });
     }
-    if options.to == Format::Codex {
+    if is_flat {
         let all = branches::count(whole.session, whole.source)?;
         let others = all.saturating_sub(1);
         let loss = Loss { what: "branches besides that of HEAD", entry: None };
         conversation.losses.extend(std::iter::repeat_n(loss, others));
+        let labels = conversation.labels.iter();
+        let labels: Vec<Loss> =
+            labels.map(|(at, _)| Loss { what: "labels", entry: conversation.turns[*at].entry }).collect();
+        conversation.losses.extend(labels);
     }
-    think(&mut conversation, options);
-    let mut target = Writer { conversation, options, fresh, now, ids: Vec::new(), out: Vec::new() };
-    match options.to {
-        Format::Pi | Format::Omp => pi::write(&mut target, whole.session.name.as_deref()),
-        Format::Chimera => chimera::write(&mut target),
-        Format::Claude => claude::write(&mut target, whole.session.name.as_deref()),
-        _ => codex::write(&mut target),
+    think(&mut conversation, options.to, options.thinking);
+    let mut target = Writer::new(conversation, options, fresh, now);
+    let name = whole.session.name.as_deref();
+    target.header(name);
+    target.turns();
+    target.ending(name);
+    if options.carry {
+        // What is of the target's format already would come back without any conversion.
+        let carried = carried.filter(|original| original.format.agent() != options.to.agent());
+        let original = match carried {
+            Some(original) => original.handed_on(whole, &target)?,
+            None => Original::new(whole, &target)?,
+        };
+        if let Some(original) = original {
+            original.write(&mut target);
+        }
     }
+    target.pin();
     let Writer { conversation, out, .. } = target;
     let mut losses: BTreeMap<&'static str, Vec<Option<Ix>>> = BTreeMap::new();
     for Loss { what, entry } in conversation.losses {
         losses.entry(what).or_default().push(entry);
     }
-    let mut plan = Plan { verb: "convert".into(), ..Plan::default() };
-    plan.targets.push(Target::Create { path: options.path.clone(), pieces: vec![Piece::New(out.clone())] });
-    plan.changes.push(Change {
-        op: "create",
-        path: options.path.clone(),
-        bytes: out.len() as i64,
-        why: format!("is the session for {}", options.to.agent()),
-        ..Change::default()
-    });
-    let (turns, branches) = (conversation.turns.len(), conversation.branches);
-    Ok(Conversion { plan, bytes: out, turns, branches, losses })
+    Ok(Conversion {
+        bytes: out,
+        session: options.session.clone(),
+        began: None,
+        turns: conversation.turns.len(),
+        branches: conversation.branches,
+        losses,
+        came_back: None,
+        not_back,
+    })
 }
 
 /// Returns the entries at which a branch ends, and those before a compaction, in file order.
@@ -134,14 +196,14 @@ pub fn tips(whole: Snapshot<'_>) -> Result<Vec<Ix>, Error> {
 }
 
 /// Keeps thoughts, makes them text, or leaves them out.
-fn think(conversation: &mut Conversation, options: &Options) {
-    let may_keep = matches!(options.to, Format::Pi | Format::Omp);
+fn think(conversation: &mut Conversation, to: Format, thinking: Thinking) {
+    let may_keep = matches!(to, Format::Pi | Format::Omp);
     let mut losses = Vec::new();
     for turn in &mut conversation.turns {
         let entry = turn.entry;
         turn.parts = std::mem::take(&mut turn.parts)
             .into_iter()
-            .filter_map(|part| match (part, options.thinking) {
+            .filter_map(|part| match (part, thinking) {
                 (Part::Thinking(text), Thinking::Text) if !text.trim().is_empty() => Some(Part::Text(text)),
                 (Part::Thinking(text), Thinking::Keep) if may_keep && !text.trim().is_empty() => {
                     Some(Part::Thinking(text))
@@ -163,12 +225,152 @@ struct Writer<'a> {
     options: &'a Options,
     fresh: &'a mut Ids,
     now: Time,
-    /// The ids of the turns so far; `None` for one that says nothing.
+    /// The ids of the turns; `None` for one that says nothing, or has not been written yet.
     ids: Vec<Option<String>>,
+    /// The turns that are not written, because the file has them.
+    has: Vec<bool>,
+    /// The turns that get this id, and this parent, which is JSON.
+    fixed: HashMap<usize, (String, Option<Vec<u8>>)>,
+    /// Where each turn is in the output.
+    ranges: Vec<Range<usize>>,
+    /// Entries that were written besides the turns, each with the turn that it comes before.
+    beside: Vec<(String, usize)>,
+    calls: CallIds,
+    /// The last entry: the next one that says nothing is put below it.
+    end: Option<String>,
+    /// How many lines there are, in formats without ids.
+    lines: u64,
     out: Vec<u8>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(conversation: Conversation, options: &'a Options, fresh: &'a mut Ids, now: Time) -> Writer<'a> {
+        let count = conversation.turns.len();
+        Writer {
+            conversation,
+            options,
+            fresh,
+            now,
+            ids: vec![None; count],
+            has: vec![false; count],
+            fixed: HashMap::new(),
+            ranges: vec![0..0; count],
+            beside: Vec::new(),
+            calls: CallIds::default(),
+            end: None,
+            lines: 0,
+            out: Vec::new(),
+        }
+    }
+
+    /// Writes the lines before the turns.
+    fn header(&mut self, name: Option<&str>) {
+        match self.options.to {
+            Format::Pi | Format::Omp => pi::header(self, name),
+            Format::Codex => codex::header(self),
+            _ => {}
+        }
+    }
+
+    /// Writes the turns that the file does not have.
+    fn turns(&mut self) {
+        // A copy, so that the rest of the writer can be changed meanwhile.
+        let turns = self.conversation.turns.clone();
+        let mut path = None;
+        if self.options.to == Format::Codex {
+            let mut on_path = vec![false; turns.len()];
+            let mut at = self.conversation.head;
+            while let Some(turn) = at {
+                on_path[turn] = true;
+                at = turns[turn].parent;
+            }
+            path = Some(on_path);
+        }
+        for (at, turn) in turns.iter().enumerate() {
+            if self.has[at] || path.as_ref().is_some_and(|path| !path[at]) {
+                continue;
+            }
+            let start = self.out.len();
+            self.ids[at] = match self.options.to {
+                Format::Pi | Format::Omp => pi::turn(self, at, turn),
+                Format::Chimera => chimera::turn(self, at, turn),
+                Format::Claude => claude::turn(self, at, turn),
+                _ => codex::turn(self, at, turn),
+            };
+            self.ranges[at] = start..self.out.len();
+            if self.ids[at].is_some() {
+                self.end = self.ids[at].clone();
+            }
+        }
+    }
+
+    /// Writes the name, the labels, and where HEAD is, if the end of the file does not say it.
+    fn ending(&mut self, name: Option<&str>) {
+        match self.options.to {
+            Format::Pi | Format::Omp | Format::Chimera => {
+                let head = self.head();
+                if let (Some(name), Format::Pi) = (name, self.options.to) {
+                    // It is below HEAD, so that HEAD needs no marker.
+                    self.end = head;
+                    pi::name(self, name);
+                } else if self.end != head {
+                    self.marker(head);
+                }
+            }
+            Format::Claude => claude::name(self, name),
+            _ => return,
+        }
+        for (turn, label) in self.conversation.labels.clone() {
+            if let Some(target) = self.ids[turn].clone() {
+                self.label(&target, Some(&label));
+            }
+        }
+    }
+
+    /// Moves HEAD, in formats that do so by an entry.
+    fn marker(&mut self, head: Option<String>) {
+        let quoted = |id: &str| self.options.to.quoted(id);
+        let (from, to) = (self.end.as_deref().map(quoted), head.as_deref().map(quoted));
+        let id = self.new_id();
+        let new = New { id: &id, parent: to.as_deref(), now: self.now };
+        let marker = self.options.to.dialect().marker(&new, from.as_deref(), to.as_deref());
+        self.out.extend(marker.unwrap_or_default());
+        self.end = Some(id);
+    }
+
+    /// Writes a label of an entry, or removes it.
+    fn label(&mut self, target: &str, label: Option<&str>) {
+        let format = self.options.to;
+        let target = format.quoted(target);
+        if format == Format::Claude {
+            let session = Some(self.options.session.as_str());
+            let text = label.unwrap_or_default();
+            self.out.extend(crate::format::claude::write::label(&target, text, session, self.now));
+            return;
+        }
+        let id = self.new_id();
+        let parent = self.end.as_deref().map(|end| format.quoted(end));
+        let new = New { id: &id, parent: parent.as_deref(), now: self.now };
+        self.out.extend(format.dialect().label(&new, &target, label).unwrap_or_default());
+        self.end = Some(id);
+    }
+
+    /// Moves HEAD, in formats that do so by a pointer at the end.
+    fn pin(&mut self) {
+        if self.options.to == Format::Claude {
+            let head = self.head();
+            claude::pin(self, head);
+        }
+    }
+
+    /// Returns the id for a turn, and that of its parent, which is JSON.
+    fn id_and_parent(&mut self, at: usize, turn: &Turn) -> (String, Option<Vec<u8>>) {
+        match self.fixed.get(&at) {
+            Some(place) => place.clone(),
+            None => (self.new_id(), self.id_before(turn).map(|id| self.options.to.quoted(&id))),
+        }
+    }
+
     /// Returns the id of the turn before another, past those that say nothing.
     fn id_before(&self, turn: &Turn) -> Option<String> {
         let mut at = turn.parent;
@@ -279,11 +481,6 @@ fn text_of(parts: &[Part]) -> String {
 
 fn has_images(parts: &[Part]) -> bool {
     parts.iter().any(|part| matches!(part, Part::Image { .. }))
-}
-
-/// Returns a copy of the turns, so that the writer can be changed meanwhile.
-fn turns(writer: &Writer<'_>) -> Vec<Turn> {
-    writer.conversation.turns.clone()
 }
 
 /// Returns whether a turn is of a tool, and which call it answers.

@@ -1,0 +1,616 @@
+//! Converts a session back to the format of the session that it was made from.
+//!
+//! If nothing was touched, the old file comes back, byte for byte. Otherwise its lines are kept but
+//! for those whose entries were changed or taken away, and what is new is written after them, linked
+//! to where it belongs. The result is read again, and used only if it says what the session says.
+
+use super::conversation::{self, Conversation, Loss};
+use super::original::{Original, State, split};
+use super::{Conversion, Error, Options, Snapshot, Thinking, Writer, pi, proof, think, tips};
+use crate::format::claude::write::pin;
+use crate::format::{Builder, Format, Ids, Session};
+use crate::json::{Edits, string_of};
+use crate::model::{Ix, Table, Time};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
+
+/// What becomes of a line of the old file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Line {
+    Keep,
+    Drop,
+    Replace(Vec<u8>),
+}
+
+/// Converts a session back, or says why its lines can't come back.
+///
+/// Costs two readings of the old session besides that of the session itself; none if nothing was
+/// touched.
+pub(super) fn convert(
+    whole: Snapshot<'_>,
+    original: &Original,
+    options: &Options,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Result<Conversion, &'static str>, Error> {
+    let states = original.states(whole)?;
+    if states.iter().any(|state| matches!(state, State::Moved(_))) {
+        return Ok(Err("entries were put below others"));
+    }
+    let conversation = conversation::read(whole, &tips(whole)?)?;
+    let old_source = Table(vec![original.bytes.clone()]);
+    let old = read(&original.bytes, original.format);
+    let mut back = Back {
+        whole,
+        original,
+        old: Snapshot { session: &old, source: &old_source },
+        conversation: &conversation,
+        rows: HashMap::new(),
+        states,
+        known: Vec::new(),
+        is_new: Vec::new(),
+    };
+    back.rows =
+        back.states.iter().enumerate().filter_map(|(row, state)| Some((ix_of(*state)?, row))).collect();
+    let lines = match back.sort_turns() {
+        Ok(()) => back.touched_lines(),
+        Err(why) => return Ok(Err(why)),
+    };
+    let Some(mut lines) = lines else {
+        return Ok(Err("an entry that was changed shares a line with others"));
+    };
+    let labels = back.changed_labels()?;
+    let name = back.changed_name();
+    let is_moved = back.is_head_moved();
+    let is_same = back.is_new.iter().all(|is_new| !is_new)
+        && lines.iter().all(|line| *line == Line::Keep)
+        && labels.is_empty()
+        && name.is_none()
+        && !is_moved;
+    let session = whole.session.id().unwrap_or_default();
+    // A copy or a fork of the session is another session.
+    let has_id = whole.session.header.is_some() || whole.session.format == Format::Claude;
+    let is_copy = has_id && session != original.session || options.new_id;
+    if is_same && !is_copy {
+        return Ok(Ok(back.conversion(original.bytes.clone(), &conversation, lines.len())));
+    }
+    if original.format != options.to {
+        return Ok(Err("only an untouched session comes back in this version of the format"));
+    }
+    let is_flat = original.format == Format::Codex;
+    if is_flat
+        && (is_copy
+            || lines.contains(&Line::Drop)
+            || lines.iter().any(|line| matches!(line, Line::Replace(_))))
+    {
+        return Ok(Err("lines of Codex can't be changed"));
+    }
+    // Reading the old session costs a context for each branch: only now.
+    let old_conversation = conversation::read(back.old, &tips(back.old)?)?;
+    let mut changed = conversation.clone();
+    think(&mut changed, options.to, options.thinking);
+    let own = Options {
+        session: if is_copy { options.session.clone() } else { old.id().unwrap_or_default() },
+        cwd: cwd_of(&old).unwrap_or_else(|| options.cwd.clone()),
+        ..options.clone()
+    };
+    let mut writer = Writer::new(changed, &own, fresh, now);
+    if let Err(why) = back.give_ids(&mut writer, &old_conversation)? {
+        return Ok(Err(why));
+    }
+    writer.turns();
+    back.replace(&mut writer, &mut lines);
+    let appended: Vec<usize> = (0..back.is_new.len())
+        .filter(|at| back.is_new[*at] && !writer.fixed.contains_key(at) && writer.ids[*at].is_some())
+        .collect();
+    let mut tail = Vec::new();
+    for at in &appended {
+        tail.extend_from_slice(&writer.out[writer.ranges[*at].clone()]);
+    }
+    writer.out = tail;
+    back.ending(&mut writer, !appended.is_empty(), is_moved, &labels, name.as_deref())?;
+    let tail = std::mem::take(&mut writer.out);
+    let kept = lines.iter().filter(|line| **line == Line::Keep).count();
+    let bytes = back.file(&lines, &tail, name.as_deref(), is_copy.then_some(own.session.as_str()))?;
+    if let Err(why) = back.prove(&bytes)? {
+        return Ok(Err(why));
+    }
+    let mut made = back.conversion(bytes, &writer.conversation, kept);
+    for (target, label) in labels {
+        let is_kept = match target {
+            Labeled::Entry(_) => !is_flat,
+            Labeled::Turn(at) => !is_flat && writer.ids[at].is_some(),
+        };
+        if !is_kept && label.is_some() {
+            made.losses.entry("labels").or_default().push(match target {
+                Labeled::Entry(_) => None,
+                Labeled::Turn(at) => conversation.turns[at].entry,
+            });
+        }
+    }
+    made.session = own.session;
+    if is_copy {
+        made.began = None;
+    }
+    Ok(Ok(made))
+}
+
+struct Back<'a> {
+    /// The session.
+    whole: Snapshot<'a>,
+    original: &'a Original,
+    /// The old session.
+    old: Snapshot<'a>,
+    conversation: &'a Conversation,
+    /// The entries that the old session has, each with its row in the list of the original.
+    rows: HashMap<Ix, usize>,
+    states: Vec<State>,
+    /// The rows of the turns that the old session has, as they are.
+    known: Vec<Option<Vec<usize>>>,
+    /// Whether each turn has to be written.
+    is_new: Vec<bool>,
+}
+
+impl Back<'_> {
+    /// Finds out which turns the old session has.
+    fn sort_turns(&mut self) -> Result<(), &'static str> {
+        for turn in &self.conversation.turns {
+            let rows: Vec<Option<usize>> =
+                turn.entries().map(|entry| self.rows.get(&entry).copied()).collect();
+            let has_new = rows.iter().any(Option::is_none);
+            let rows: Vec<usize> = rows.into_iter().flatten().collect();
+            if has_new && !rows.is_empty() {
+                return Err("a new entry continues a reply of the old session");
+            }
+            // What the reading makes up is made up again.
+            let is_made_up = turn.entry.is_none();
+            let parent = self.turn_above(turn.parent);
+            let is_in_place = match (rows.first(), parent) {
+                (None, _) => false,
+                (Some(_), None) => true,
+                (Some(row), Some(parent)) => {
+                    let above = self.known[parent].as_ref().and_then(|rows| rows.last());
+                    above.is_some_and(|above| self.is_below(*row, *above))
+                }
+            };
+            let is_same = rows.iter().all(|row| matches!(self.states[*row], State::Same(_)));
+            let is_known = is_in_place && !is_made_up;
+            self.is_new.push(!(is_made_up || is_known && is_same));
+            self.known.push(Some(rows).filter(|_| is_known));
+        }
+        Ok(())
+    }
+
+    /// Returns a turn, or the nearest one before it that is not made up by the reading.
+    fn turn_above(&self, mut at: Option<usize>) -> Option<usize> {
+        while let Some(turn) = at.map(|at| &self.conversation.turns[at]) {
+            if turn.entry.is_some() {
+                return at;
+            }
+            at = turn.parent;
+        }
+        None
+    }
+
+    /// Returns whether a row of the list comes after another, with nothing between them but what is gone
+    /// or makes no turn.
+    fn is_below(&self, row: usize, above: usize) -> bool {
+        let mut at = self.original.made[row].parent;
+        while let Some(parent) = at {
+            if parent == above {
+                return true;
+            }
+            let says_something =
+                !matches!(self.states[parent], State::Gone) && !self.original.made[parent].lines.is_empty();
+            if says_something {
+                return false;
+            }
+            at = self.original.made[parent].parent.filter(|next| *next < parent);
+        }
+        false
+    }
+
+    /// Returns what becomes of each line; `None` if an entry was changed that was made from a part of a
+    /// line. Lines to replace are empty.
+    fn touched_lines(&self) -> Option<Vec<Line>> {
+        let mut lines = vec![Line::Keep; split(&self.original.bytes).count()];
+        let mut kept: BTreeSet<usize> = BTreeSet::new();
+        for (made, state) in self.original.made.iter().zip(&self.states) {
+            if matches!(state, State::Same(_)) {
+                kept.extend(&made.lines);
+            }
+        }
+        for line in &self.original.left {
+            *lines.get_mut(*line)? = Line::Drop;
+        }
+        for (made, state) in self.original.made.iter().zip(&self.states) {
+            match state {
+                State::Same(_) | State::Moved(_) => {}
+                State::Gone => {
+                    for line in made.lines.iter().filter(|line| !kept.contains(line)) {
+                        *lines.get_mut(*line)? = Line::Drop;
+                    }
+                }
+                State::Edited(_) => {
+                    let is_whole = |line: &usize| {
+                        !kept.contains(line)
+                            && self.original.made.iter().filter(|made| made.lines.contains(line)).count() == 1
+                    };
+                    let (last, before) = made.lines.split_last()?;
+                    if !made.lines.iter().all(is_whole) {
+                        return None;
+                    }
+                    for line in before {
+                        *lines.get_mut(*line)? = Line::Drop;
+                    }
+                    *lines.get_mut(*last)? = Line::Replace(Vec::new());
+                }
+            }
+        }
+        Some(lines)
+    }
+
+    /// Gives the turns that the old session has their ids there, and changed ones their ids and parents.
+    fn give_ids(
+        &self,
+        writer: &mut Writer<'_>,
+        old_conversation: &Conversation,
+    ) -> io::Result<Result<(), &'static str>> {
+        // The turns of the old session that those of this one come from.
+        let mut below: HashMap<(Option<usize>, Option<Ix>), usize> = HashMap::new();
+        for (at, turn) in old_conversation.turns.iter().enumerate() {
+            for entry in turn.entries() {
+                below.entry((turn.parent, Some(entry))).or_insert(at);
+            }
+            if turn.entry.is_none() {
+                below.entry((turn.parent, None)).or_insert(at);
+            }
+        }
+        let mut old_turn: Vec<Option<usize>> = Vec::new();
+        let mut has_next = vec![false; old_conversation.turns.len()];
+        old_conversation.turns.iter().filter_map(|turn| turn.parent).for_each(|at| has_next[at] = true);
+        for (at, turn) in self.conversation.turns.iter().enumerate() {
+            let parent = turn.parent.and_then(|parent| old_turn[parent]);
+            let Some(rows) = &self.known[at] else {
+                old_turn.push(parent.filter(|_| turn.entry.is_none()));
+                continue;
+            };
+            let entries: Vec<Ix> = rows.iter().flat_map(|row| self.old_entries(*row)).collect();
+            let found = match entries.as_slice() {
+                [] => below.get(&(parent, None)).copied().or(parent),
+                entries => entries.iter().find_map(|entry| below.get(&(parent, Some(*entry))).copied()),
+            };
+            old_turn.push(found.or(parent));
+            let Some(last) = entries.last() else {
+                // Without a line: what comes after it is linked to what comes before it.
+                writer.has[at] = true;
+                continue;
+            };
+            let of_line = self.old.id(*last)?;
+            if of_line.is_empty() && self.original.format != Format::Codex {
+                return Ok(Err("the lines of the old session have no ids"));
+            }
+            if self.is_new[at] {
+                // The parent of a reply in several lines is that of the first.
+                let Some(first) = entries.first() else { continue };
+                let line = self.old.line(*first)?;
+                let names = self.old.session.format.names();
+                let parent = crate::json::value(&line, &[names.parent]).map(<[u8]>::to_vec);
+                writer.fixed.insert(at, (of_line, parent));
+                continue;
+            }
+            // After the last turn of a branch, what follows is put where the agent would put it.
+            let end = found.and_then(|found| {
+                let ends = old_conversation.ends.iter().rev().filter(|(turn, _)| *turn == found);
+                let head = self.old.session.head.exact.filter(|_| old_conversation.head == Some(found));
+                head.or(ends.map(|(_, tip)| *tip).next().filter(|_| !has_next[found]))
+            });
+            let id = match end {
+                Some(end) => self.old.id(end)?,
+                None => of_line,
+            };
+            writer.has[at] = true;
+            writer.ids[at] = Some(id);
+        }
+        Ok(Ok(()))
+    }
+
+    /// Returns the entries of the old session that a row was made from, in file order.
+    fn old_entries(&self, row: usize) -> Vec<Ix> {
+        let entries = &self.old.session.entries;
+        self.original.made[row].lines.iter().filter_map(|line| entries.on_line(0, *line as u64 + 1)).collect()
+    }
+
+    /// Puts changed turns in the place of their old lines.
+    fn replace(&self, writer: &mut Writer<'_>, lines: &mut [Line]) {
+        for at in writer.fixed.keys() {
+            let Some(row) = self.known[*at].as_ref().and_then(|rows| rows.last()) else { continue };
+            let line = writer.out[writer.ranges[*at].clone()].strip_suffix(b"\n").unwrap_or_default();
+            if let Some(last) = self.original.made[*row].lines.last() {
+                lines[*last] = match line.is_empty() {
+                    true => Line::Drop,
+                    false => Line::Replace(line.to_vec()),
+                };
+            }
+        }
+    }
+
+    /// Returns whether HEAD is somewhere else than in the old session.
+    fn is_head_moved(&self) -> bool {
+        let last = self.turn_above(self.conversation.head);
+        let row = last.and_then(|last| self.known[last].as_ref()).and_then(|rows| rows.last());
+        match (row, last) {
+            (Some(row), _) => self.original.head.as_ref() != Some(&self.original.made[*row].id),
+            // The HEAD of a session without turns on its path.
+            (None, None) => self.original.head.is_some(),
+            (None, Some(_)) => true,
+        }
+    }
+
+    /// Returns the labels to set and to remove: the turn, or the entry of the old session, and the label.
+    fn changed_labels(&self) -> io::Result<Vec<(Labeled, Option<String>)>> {
+        let mut wanted: HashMap<Ix, &str> = HashMap::new();
+        let mut out = Vec::new();
+        let old = self.old.session;
+        // A turn that is sent twice is labeled once.
+        let mut done: HashSet<Ix> = HashSet::new();
+        for (at, label) in &self.conversation.labels {
+            let turn = &self.conversation.turns[*at];
+            let rows: Vec<usize> =
+                turn.entries().filter_map(|entry| self.rows.get(&entry).copied()).collect();
+            let entries: Vec<Ix> = rows.iter().flat_map(|row| self.old_entries(*row)).collect();
+            match entries.last() {
+                Some(last) => {
+                    if !entries.iter().any(|entry| old.labels.label(*entry) == Some(label))
+                        && done.insert(*last)
+                    {
+                        out.push((Labeled::Entry(*last), Some(label.clone())));
+                    }
+                    wanted.extend(entries.iter().map(|entry| (*entry, label.as_str())));
+                }
+                None => out.push((Labeled::Turn(*at), Some(label.clone()))),
+            }
+        }
+        let carried: HashSet<Ix> = (0..self.original.made.len())
+            .filter(|row| matches!(self.states[*row], State::Same(_)))
+            .flat_map(|row| self.old_entries(row))
+            .collect();
+        // Codex has no labels: they were not taken away.
+        let has_labels = self.whole.session.format != Format::Codex;
+        for (ix, _) in old.labels.all().filter(|_| has_labels) {
+            if carried.contains(&ix) && !wanted.contains_key(&ix) {
+                out.push((Labeled::Entry(ix), None));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Returns the new name, if it was given since.
+    fn changed_name(&self) -> Option<String> {
+        let session = self.whole.session;
+        let new = match session.format {
+            // Otherwise the name of a session of Claude Code is what was said in it.
+            Format::Claude => {
+                session.claude.custom_title.as_deref().or(session.claude.ai_title.as_deref())?
+            }
+            _ => session.name.as_deref()?,
+        };
+        let old = self.old.session.name.as_deref().unwrap_or_default();
+        // oh-my-pi's title has a limit.
+        (!new.is_empty() && !old.starts_with(new)).then(|| new.to_owned())
+    }
+
+    /// Writes what comes after the new turns: the name, labels, and where HEAD is.
+    fn ending(
+        &self,
+        writer: &mut Writer<'_>,
+        is_longer: bool,
+        is_moved: bool,
+        labels: &[(Labeled, Option<String>)],
+        name: Option<&str>,
+    ) -> io::Result<()> {
+        let old = self.old.session;
+        let head = writer.head();
+        if !is_longer {
+            writer.end = old.head.leaf.map(|leaf| self.old.id(leaf)).transpose()?;
+        }
+        let is_claude = old.format == Format::Claude;
+        if !is_claude && (is_longer || is_moved) && writer.end != head {
+            writer.marker(head.clone());
+        }
+        match (old.format, name) {
+            (Format::Pi, Some(name)) => pi::name(writer, name),
+            (Format::Claude, Some(_)) => super::claude::name(writer, name),
+            _ => {}
+        }
+        for (target, label) in labels {
+            let target = match target {
+                Labeled::Entry(ix) => Some(self.old.id(*ix)?),
+                Labeled::Turn(at) => writer.ids[*at].clone(),
+            };
+            if let Some(target) = target {
+                writer.label(&target, label.as_deref());
+            }
+        }
+        if is_claude && (is_longer || is_moved) {
+            let prompt = writer.last_prompt();
+            let head = head.map(|head| Format::Claude.quoted(&head));
+            let pin = pin(prompt.as_deref(), head.as_deref(), Some(&writer.options.session));
+            writer.out.extend(pin);
+        }
+        Ok(())
+    }
+
+    /// Returns the new file: the old lines, and what comes after them.
+    fn file(
+        &self,
+        lines: &[Line],
+        tail: &[u8],
+        title: Option<&str>,
+        new_id: Option<&str>,
+    ) -> io::Result<Vec<u8>> {
+        let old = self.old.session;
+        let names = old.format.names();
+        let mut parents: HashMap<usize, Vec<u8>> = HashMap::new();
+        if lines.contains(&Line::Drop) {
+            let line_of = |ix: Ix| old.entries.line(ix) as usize - 1;
+            for ix in old.tree.entries_in_tree() {
+                let Some(parent) = old.tree.parent(ix) else { continue };
+                if lines[line_of(parent)] != Line::Drop || lines[line_of(ix)] == Line::Drop {
+                    continue;
+                }
+                let above = old.tree.ancestors(parent).find(|above| lines[line_of(*above)] != Line::Drop);
+                let id = above.map(|above| self.old.raw_id(above)).transpose()?;
+                parents.insert(line_of(ix), id.unwrap_or_else(|| b"null".to_vec()));
+            }
+        }
+        let header = old.header.as_ref().map(|header| header.line as usize - 1);
+        let mut out = Vec::with_capacity(self.original.bytes.len() + tail.len());
+        for (at, line) in split(&self.original.bytes).enumerate() {
+            let mut line = match &lines[at] {
+                Line::Drop => continue,
+                Line::Keep => line.to_vec(),
+                Line::Replace(new) => new.clone(),
+            };
+            let mut set = |key: &str, value: &[u8], is_wanted: &dyn Fn(&[u8]) -> bool| {
+                if let Some(mut edits) = Edits::begin(&line).filter(|_| is_wanted(&line)) {
+                    edits.set(key, value);
+                    line = edits.apply();
+                }
+            };
+            if let Some(parent) = parents.get(&at) {
+                set(names.parent, parent, &|_| true);
+            }
+            if let Some(id) = new_id {
+                let id = old.format.quoted(id);
+                match old.format {
+                    Format::Claude => {
+                        for key in ["sessionId", "session_id"] {
+                            set(key, &id, &|line| string_of(line, key) == old.id());
+                        }
+                    }
+                    Format::Pi | Format::Omp if header == Some(at) => set("id", &id, &|_| true),
+                    _ => {}
+                }
+            }
+            out.extend(line);
+            out.push(b'\n');
+        }
+        if !self.original.bytes.ends_with(b"\n") && tail.is_empty() && lines.last() == Some(&Line::Keep) {
+            out.pop();
+        }
+        if let (Some(title), Format::Omp) = (title, old.format) {
+            let first = split(&self.original.bytes).next().unwrap_or_default();
+            let has_slot = string_of(first, "type").as_deref() == Some("title");
+            let end = if has_slot { first.len() + 1 } else { 0 };
+            out.splice(..end, pi::slot(title, Time(self.newest())));
+        }
+        out.extend_from_slice(tail);
+        Ok(out)
+    }
+
+    /// Returns the time of the newest entry of the session.
+    fn newest(&self) -> i64 {
+        let entries = &self.whole.session.entries;
+        entries.all().map(|ix| entries.time(ix).0).max().unwrap_or_default()
+    }
+
+    /// Checks that a file says what the session says.
+    fn prove(&self, bytes: &[u8]) -> Result<Result<(), &'static str>, Error> {
+        let session = read(bytes, self.original.format);
+        let source = Table(vec![bytes.to_vec()]);
+        let whole = Snapshot { session: &session, source: &source };
+        let mut new = conversation::read(whole, &tips(whole)?)?;
+        if self.original.thinking == Thinking::Text {
+            think(&mut new, Format::Pi, Thinking::Text);
+        }
+        let images = self.whole.session.format != Format::Chimera && session.format != Format::Chimera;
+        let wanted = proof::digests(self.conversation, images);
+        let found = proof::digests(&new, images);
+        let at = |digests: &[[u8; 32]], turn: Option<usize>| turn.map(|turn| digests[turn]);
+        if at(&wanted, self.conversation.head) != at(&found, new.head) {
+            return Ok(Err("with them, HEAD would not say the same"));
+        }
+        let all_found: HashSet<&[u8; 32]> = found.iter().collect();
+        // The lines of all other branches are as they were.
+        let mut has_new: Vec<bool> = Vec::with_capacity(wanted.len());
+        for (turn, is_new) in self.conversation.turns.iter().zip(&self.is_new) {
+            has_new.push(*is_new || turn.parent.is_some_and(|parent| has_new[parent]));
+        }
+        for leaf in leaves(self.conversation).into_iter().filter(|leaf| has_new[*leaf]) {
+            if !all_found.contains(&wanted[leaf]) {
+                return Ok(Err("with them, a branch would not say the same"));
+            }
+        }
+        if self.states.iter().any(|state| !matches!(state, State::Same(_))) {
+            let all_wanted: HashSet<&[u8; 32]> = wanted.iter().collect();
+            if leaves(&new).into_iter().any(|leaf| !all_wanted.contains(&found[leaf])) {
+                return Ok(Err("with them, something that was taken away would be there again"));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn conversion(&self, bytes: Vec<u8>, conversation: &Conversation, kept: usize) -> Conversion {
+        let mut losses: BTreeMap<&'static str, Vec<Option<Ix>>> = BTreeMap::new();
+        let is_new = |entry: Ix| {
+            self.conversation
+                .turns
+                .iter()
+                .zip(&self.is_new)
+                .any(|(turn, is_new)| *is_new && turn.entries().any(|known| known == entry))
+        };
+        for Loss { what, entry } in &conversation.losses {
+            // What is in lines that came back is not lost.
+            if entry.is_some_and(is_new) {
+                losses.entry(what).or_default().push(*entry);
+            }
+        }
+        let old = self.old.session;
+        Conversion {
+            bytes,
+            session: old.id().unwrap_or_default(),
+            began: old.header.as_ref().and_then(|header| header.time),
+            turns: conversation.turns.len(),
+            branches: conversation.branches,
+            losses,
+            came_back: Some(kept),
+            not_back: None,
+        }
+    }
+}
+
+/// What a label is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Labeled {
+    /// An entry of the old session.
+    Entry(Ix),
+    /// A turn that is new.
+    Turn(usize),
+}
+
+fn ix_of(state: State) -> Option<Ix> {
+    match state {
+        State::Same(ix) | State::Edited(ix) | State::Moved(ix) => Some(ix),
+        State::Gone => None,
+    }
+}
+
+fn leaves(conversation: &Conversation) -> Vec<usize> {
+    let mut has_next = vec![false; conversation.turns.len()];
+    conversation.turns.iter().filter_map(|turn| turn.parent).for_each(|parent| has_next[parent] = true);
+    (0..has_next.len()).filter(|at| !has_next[*at]).collect()
+}
+
+fn cwd_of(session: &Session) -> Option<String> {
+    session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone())
+}
+
+fn read(bytes: &[u8], format: Format) -> Session {
+    let mut builder = Builder::new(format);
+    builder.begin_file();
+    let mut reader = format.reader();
+    reader.feed(bytes, |line| builder.line(line));
+    reader.finish(|line| builder.line(line));
+    builder.finish()
+}
