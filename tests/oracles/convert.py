@@ -2,7 +2,7 @@
 """Asks the real programs whether they send a converted session as bough says that the source is sent.
 
   convert.py make COUNT FOLDER
-  convert.py [--count N] [--to pi,omp,chimera,claude,codex] [--bough FILE] [--keep DIR] GROUP=FILE,... ...
+  convert.py [--count N] [--to pi,omp,chimera,claude,codex] [--bough FILE] [--keep DIR] [--back] GROUP=FILE,... ...
 
 Each GROUP is a row of the table: its sessions (shell patterns) are converted with `bough convert`, the target program
 resumes them, and what it sends is compared with `bough context --json` of the source. Compared are the speaker, texts
@@ -11,7 +11,11 @@ they answer, and images. Not compared are thoughts, the ids of calls, and what a
 instructions of the source's agent, messages that a program invents, and results without a call. A call without a result
 must have one.
 
-`make` writes random sessions of pi, Claude Code, Codex and Chimera, with what the sessions of the tests lack: images,
+With `--back`, the sessions of each GROUP, which is the name of a target, are converted to each `--to` and back. That must give
+the same bytes. Then a prompt is added to the session in between, and it is converted back again: the old file must be the beginning of the
+new one, and the program of the GROUP must send the prompt after what it sends for the old file.
+
+`make` writes random sessions of pi, oh-my-pi, Claude Code, Codex and Chimera, with what the sessions of the tests lack: images,
 texts without words, strange ids of calls, replies first, calls without results, results without calls.
 
 pi and oh-my-pi load the session, and change it for a provider, in a process of their own modules. Chimera's session
@@ -245,6 +249,8 @@ def of_target(to, sent, raw):
         role = item.get("role")
         who = "model" if role == "assistant" else "user"
         if to in ("pi", "omp"):
+            if role == "system":
+                continue
             if role == "toolResult":
                 said.result(item["toolCallId"], texts(item["content"]), item["isError"])
             else:
@@ -379,9 +385,16 @@ class Made:
                 if part[0] == "call":
                     yield line("response_item", {"type": "function_call", "call_id": part[1], "name": part[2], "arguments": json.dumps(part[3])})
 
+    def omp(self):
+        start = '{"type":"title","v":1,"title":"made","updatedAt":"2026-11-28T10:00:00.000Z","pad":"'
+        yield json.loads(start + " " * (256 - len(start) - 3) + '"}')
+        yield from self.pi()
+
     def write(self, folder, number):
-        for kind in ("pi", "claude", "chimera", "codex"):
-            lines = [json.dumps(line, ensure_ascii=number % 2 == 0) for line in getattr(self, kind)()]
+        for kind in ("pi", "claude", "chimera", "codex", "omp"):
+            # The title of oh-my-pi has a fixed length.
+            style = {"separators": (",", ":")} if kind == "omp" else {}
+            lines = [json.dumps(line, ensure_ascii=number % 2 == 0, **style) for line in getattr(self, kind)()]
             (folder / f"{kind}-{number:03}.jsonl").write_text("\n".join(lines) + "\n")
 
 
@@ -451,6 +464,7 @@ def main():
     parser.add_argument("--to", default=",".join(TARGETS))
     parser.add_argument("--bough", default="target/debug/bough")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--back", action="store_true")
     parser.add_argument("groups", nargs="+")
     args = parser.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), guests.Service)
@@ -460,6 +474,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = args.keep or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
+        if args.back:
+            return all_back(args, work)
         for to in args.to.split(","):
             ask = program(to, work)
             for group in args.groups:
@@ -476,6 +492,94 @@ def main():
     for row in table:
         print("{:<12} {:<8} {:>8} {:>8} {:>8} {:>6} {:>9}".format(*row))
     return any(row[2] != row[5] or row[4] for row in table)
+
+
+def all_back(args, work):
+    """Converts to each format and back; prints a row for each pair."""
+    run = lambda *words: subprocess.run([args.bough, *words], capture_output=True, text=True, timeout=60)
+    names = ["sessions", "equal", "longer", "resumed", "sent", "anew"]
+    print(f"{'source':<10} {'by':<10}" + "".join(f"{name:>10}" for name in names))
+    is_wrong = False
+    for group in args.groups:
+        name, _, patterns = group.partition("=")
+        files = sorted(file for pattern in patterns.split(",") for file in glob.glob(pattern))
+        random.Random(1).shuffle(files)
+        ask, opens = program(name, work), {}
+
+        def asked(path):
+            """A file that has the name of the program's own files, and what is sent for it."""
+            own = json.loads(run("status", "--json", "-s", str(path)).stdout).get("session", "session")
+            start = "rollout-2026-11-28T10-00-00-" if name == "codex" else ""
+            copy = work / f"{start}{own}.jsonl"
+            copy.write_bytes(path.read_bytes())
+            return ask(copy)
+
+        for by in args.to.split(","):
+            if by == name:
+                continue
+            count = dict.fromkeys(names, 0)
+            for file in files:
+                if count["sessions"] == args.count:
+                    break
+                (work / "back").mkdir(exist_ok=True)
+                between, back, longer = work / "between.jsonl", work / "same.jsonl", work / "back"
+                for old in [between, back, *longer.iterdir()]:
+                    old.unlink(missing_ok=True)
+                # Older versions come back only if nothing was touched; a session without turns is not converted.
+                if json.loads(run("status", "--json", "-s", file).stdout or "{}").get("format") != name:
+                    continue
+                if run("convert", "-s", file, "--to", by, "-o", str(between)).returncode:
+                    continue
+                # Nor is one that its own program refuses.
+                if file not in opens:
+                    opens[file] = asked(Path(file))
+                if "error" in opens[file]:
+                    continue
+                count["sessions"] += 1
+                run("convert", "-s", str(between), "--to", name, "-o", str(back))
+                same = back.exists() and back.read_bytes() == Path(file).read_bytes()
+                count["equal"] += same
+                if not same:
+                    print(f"{file} by {by}: other bytes")
+                if by == "codex":
+                    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go on, please"}]}
+                    line = {"timestamp": "2026-11-28T10:00:00.000Z", "type": "response_item", "payload": item}
+                    between.write_bytes(between.read_bytes() + json.dumps(line).encode() + b"\n")
+                elif run("append", "--kind", "message", "--text", "go on, please", "-s", str(between), "--force").returncode:
+                    # There is no HEAD.
+                    count["sessions"] -= 1
+                    count["equal"] -= same
+                    continue
+                made = run("convert", "-s", str(between), "--to", name, "-o", str(longer), "--json")
+                path = next(longer.iterdir(), None)
+                if path is None:
+                    print(f"{file} by {by}: {made.stderr[-200:]}")
+                    continue
+                if '"came_back"' not in made.stdout:
+                    count["anew"] += 1
+                    why = json.loads(made.stdout or "{}").get("not_back", made.stderr[-200:])
+                    print(f"{file} by {by}: anew: {why}")
+                    continue
+                count["longer"] += path.read_bytes().startswith(Path(file).read_bytes())
+                answer = asked(path)
+                if "sent" not in answer:
+                    print(f"{file} by {by}: not resumed: {answer.get('error')}")
+                    continue
+                count["resumed"] += 1
+                raw = "".join(each.read_text(errors="replace") for each in (Path(file), path))
+                wanted, sent = (of_target(name, each["sent"], raw) for each in (opens[file], answer))
+                wanted.add("user", "text", "go on, please")
+                wanted, sent = wanted.rows(name), sent.rows(name)
+                if wanted == sent:
+                    count["sent"] += 1
+                else:
+                    at = next(at for at in range(len(wanted) + 1) if wanted[at:at + 1] != sent[at:at + 1])
+                    texts = [str(rows[at:at + 1]) for rows in (wanted, sent)]
+                    start = max(len(os.path.commonprefix(texts)) - 60, 0)
+                    print(f"{file} by {by}: turn {at}:", *(f"    {text[start:start + 300]}" for text in texts), sep="\n")
+            is_wrong |= count["sessions"] != count["equal"] or count["sent"] + count["anew"] != count["sessions"]
+            print(f"{name:<10} {by:<10}" + "".join(f"{count[name]:>10}" for name in names), flush=True)
+    return is_wrong
 
 
 def compare(args, to, group, files, ask, work, table, first):
