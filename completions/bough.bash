@@ -610,7 +610,7 @@ _bough() {
             return 0
             ;;
         bough__convert)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --store --cwd --thinking --no-source --anew --max-loss --dry-run --force --allow --wait --help [SESSION]"
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --store --cwd --thinking --tools --no-source --anew --max-loss --dry-run --force --allow --wait --help [SESSION]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -675,6 +675,10 @@ _bough() {
                     ;;
                 --thinking)
                     COMPREPLY=($(compgen -W "keep text drop" -- "${cur}"))
+                    return 0
+                    ;;
+                --tools)
+                    COMPREPLY=($(compgen -W "keep map" -- "${cur}"))
                     return 0
                     ;;
                 --max-loss)

@@ -458,6 +458,8 @@ complete -c bough -n "__fish_bough_using_subcommand convert" -l cwd -d 'Make FOL
 complete -c bough -n "__fish_bough_using_subcommand convert" -l thinking -d 'What becomes of thoughts: `keep`, `text` or `drop`' -r -f -a "keep\t''
 text\t''
 drop\t''"
+complete -c bough -n "__fish_bough_using_subcommand convert" -l tools -d 'What becomes of the names of tools: `keep` or `map`' -r -f -a "keep\t''
+map\t''"
 complete -c bough -n "__fish_bough_using_subcommand convert" -l max-loss -d 'Fail if more than N things would be lost' -r
 complete -c bough -n "__fish_bough_using_subcommand convert" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
 truncated\t'the last line is truncated: a new line is started after it'

@@ -325,6 +325,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--store)--output=[Write the new session to this file, or into this folder; \`-\` is standard output]:FILE:_files' \
 '--cwd=[Make FOLDER the working directory of the new session]:FOLDER:_files -/' \
 '--thinking=[What becomes of thoughts\: \`keep\`, \`text\` or \`drop\`]:HOW:(keep text drop)' \
+'--tools=[What becomes of the names of tools\: \`keep\` or \`map\`]:HOW:(keep map)' \
 '--max-loss=[Fail if more than N things would be lost]:N:_default' \
 '*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
 truncated\:"the last line is truncated\: a new line is started after it"

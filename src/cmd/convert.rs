@@ -14,7 +14,7 @@ use crate::store::{Opened, locate};
 use crate::ui::Ui;
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Convert a session for another agent
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// The new session has what the old agent would send: prompts, replies, calls, results and images,
 /// on all branches, with labels and HEAD. (Sessions of Codex have no branches: they get the path to
 /// HEAD.) A compaction becomes a branch of its own, so that the new agent sees what the old one
-/// would see, and the replaced turns are still there. Instructions of the old agent are not carried over,
+/// would see, and the replaced turns are still there. (Claude Code gets its own kind of compaction.) Instructions of the old agent are not carried over,
 /// nor are signatures of thoughts, token counts and costs. What else is lost is listed.
 ///
 /// The lines of the old session ride along in the new one, where its agent never sends them, so the file is about
@@ -61,6 +61,13 @@ pub struct Args {
     /// without a signature. `text` makes them text of the reply.
     #[arg(long, value_name = "HOW", default_value = "keep", value_parser = ["keep", "text", "drop"])]
     thinking: String,
+
+    /// What becomes of the names of tools: `keep` or `map`
+    ///
+    /// `map` gives the common tools (read, write, edit, bash, grep, find, ls) the names that they have in AGENT, and
+    /// lists what was renamed. Their arguments stay as they are.
+    #[arg(long, value_name = "HOW", default_value = "keep", value_parser = ["keep", "map"])]
+    tools: String,
 
     /// Do not carry the lines of the old session in the new one
     ///
@@ -103,6 +110,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         carry: !args.no_source,
         // What is asked for here is not in the old lines.
         back: !args.anew && args.cwd.is_none() && thinking == Thinking::Keep,
+        map_tools: args.tools == "map",
         new_id: false,
     };
     let whole = session_arg::whole(&opened);
@@ -171,15 +179,27 @@ fn report(
                 Ok(json!({ "what": what, "count": entries.len(), "entries": ids }))
             })
             .collect::<std::io::Result<Vec<_>>>()?;
-        let object = json!({
+        let renamed: Vec<Value> = made
+            .renamed
+            .iter()
+            .map(|((old, new), calls)| json!({ "old": old, "new": new, "calls": calls }))
+            .collect();
+        let mut object = json!({
             "schema": "bough.convert/1",
             "file": path.filter(|_| is_done).map(|path| path.to_string_lossy()),
             "turns": made.turns,
             "branches": made.branches,
-            "came_back": made.came_back,
-            "not_back": made.not_back,
             "lost": losses,
         });
+        if !renamed.is_empty() {
+            object["renamed"] = renamed.into();
+        }
+        if let Some(lines) = made.came_back {
+            object["came_back"] = lines.into();
+        }
+        if let Some(why) = made.not_back {
+            object["not_back"] = why.into();
+        }
         writeln!(ui.out(), "{object}")?;
         return Ok(());
     }
@@ -187,6 +207,9 @@ fn report(
     let branches = Count("branch", "branches", made.branches);
     let verb = if is_done { "converted" } else { "would convert" };
     ui.note(format_args!("{verb} {} on {branches}{place}", Count("turn", "turns", made.turns)));
+    for ((old, new), calls) in &made.renamed {
+        ui.note(format_args!("renamed: {old} is now {new}, in {}", Count("call", "calls", *calls)));
+    }
     if let Some(lines) = made.came_back {
         ui.note(format_args!("{} came back as they were", Count("line", "lines", lines)));
     }

@@ -51,6 +51,7 @@ fn convert_with(
         cwd: "/work/project".into(),
         carry: true,
         back: true,
+        map_tools: false,
         new_id: false,
     };
     let whole = Snapshot { session, source };
@@ -496,4 +497,88 @@ fn a_label_and_a_switch_come_along() {
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
     // HEAD can't be put on a message that an old compaction keeps, nor on an entry without an id.
     assert!(anew.len() * 10 < count, "{} of {count} anew:\n{}", anew.len(), anew.join("\n"));
+}
+
+#[test]
+fn a_chain_carries_the_old_lines_once_and_leads_back() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (path, bytes) in all_sources() {
+        let Some((session, _)) = read(&bytes) else { continue };
+        if !TARGETS.contains(&session.format) {
+            continue;
+        }
+        let hop = |bytes: &[u8], to: Format| {
+            let (session, source) = read(bytes).unwrap();
+            convert_with(&session, &source, to, Thinking::Keep).map(|made| made.bytes)
+        };
+        let ways =
+            [[Format::Claude, Format::Chimera, Format::Omp], [Format::Omp, Format::Claude, Format::Pi]];
+        for way in ways {
+            let way: Vec<Format> = way.into_iter().filter(|to| *to != session.format).collect();
+            // A turn may say nothing in one of the formats.
+            let Some(sizes) = way.iter().try_fold((bytes.clone(), Vec::new()), |(at, mut sizes), to| {
+                let next = hop(&at, *to)?;
+                sizes.push(next.len());
+                Some((next, sizes))
+            }) else {
+                continue;
+            };
+            let (last, sizes) = sizes;
+            count += 1;
+            let back = hop(&last, session.format);
+            let longer = hop(&with_prompt(&last), session.format).unwrap();
+            let is_said = format!("{:?}", said_at_head(&longer).last()).contains("go on, please");
+            if back.as_ref() != Some(&bytes)
+                || sizes.iter().any(|size| *size > 3 * sizes[0] + 10_000)
+                || !is_said
+            {
+                wrong.push(format!(
+                    "{} by {way:?}: {sizes:?}, {}",
+                    path.display(),
+                    back.as_ref() == Some(&bytes)
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count > 100, "{count}");
+}
+
+#[test]
+fn claude_code_gets_its_own_compactions() {
+    let line = |id: u32, more: Value| {
+        let mut line = json!({
+            "type": "message", "id": format!("{id:08x}"), "parentId": (id > 1).then(|| format!("{:08x}", id - 1)),
+            "timestamp": "2026-11-28T10:00:00.000Z",
+        });
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line
+    };
+    let says = |text: &str| json!({ "message": { "role": "user", "content": text, "timestamp": 1 } });
+    let header = json!({ "type": "session", "version": 3, "id": "s", "timestamp": "2026-11-28T10:00:00.000Z", "cwd": "/work" });
+    let lines = [
+        header,
+        line(1, says("old")),
+        line(2, says("kept")),
+        line(
+            3,
+            json!({ "type": "compaction", "summary": "so far", "firstKeptEntryId": "00000002", "tokensBefore": 9 }),
+        ),
+        line(4, says("new")),
+    ];
+    let bytes: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let (session, source) = read(bytes.as_bytes()).unwrap();
+    let made = convert_with(&session, &source, Format::Claude, Thinking::Keep).unwrap();
+    let texts: Vec<Value> = made
+        .bytes
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    let entries: Vec<&Value> = texts.iter().filter(|line| !line["uuid"].is_null()).collect();
+    let boundary = entries.iter().position(|line| line["subtype"] == "compact_boundary").unwrap();
+    assert_eq!(entries[boundary]["logicalParentUuid"], entries[boundary - 1]["uuid"]);
+    assert_eq!(entries[boundary - 1]["message"]["content"], "kept");
+    assert_eq!(entries[boundary + 1]["isCompactSummary"], true);
+    let after: Vec<&Value> = entries[boundary + 2..].iter().map(|line| &line["message"]["content"]).collect();
+    assert_eq!(after, ["kept", "new"]);
 }

@@ -6,7 +6,7 @@
 
 use super::conversation::{self, Conversation, Loss};
 use super::original::{Original, State, split};
-use super::{Conversion, Error, Options, Snapshot, Thinking, Writer, pi, proof, think, tips};
+use super::{Conversion, Error, Options, Snapshot, Thinking, Writer, name_of, pi, proof, think, tips, tools};
 use crate::format::claude::write::pin;
 use crate::format::{Builder, Format, Ids, Session};
 use crate::json::{Edits, string_of};
@@ -89,12 +89,14 @@ pub(super) fn convert(
     let old_conversation = conversation::read(back.old, &tips(back.old)?)?;
     let mut changed = conversation.clone();
     think(&mut changed, options.to, options.thinking);
+    let renamed = if options.map_tools { tools::rename(&mut changed, options.to) } else { BTreeMap::new() };
     let own = Options {
         session: if is_copy { options.session.clone() } else { old.id().unwrap_or_default() },
         cwd: cwd_of(&old).unwrap_or_else(|| options.cwd.clone()),
         ..options.clone()
     };
     let mut writer = Writer::new(changed, &own, fresh, now);
+    writer.has_compactions = true;
     if let Err(why) = back.give_ids(&mut writer, &old_conversation)? {
         return Ok(Err(why));
     }
@@ -129,6 +131,7 @@ pub(super) fn convert(
         }
     }
     made.session = own.session;
+    made.renamed = renamed;
     if is_copy {
         made.began = None;
     }
@@ -300,10 +303,14 @@ impl Back<'_> {
                 continue;
             }
             // After the last turn of a branch, what follows is put where the agent would put it.
-            let end = found.and_then(|found| {
-                let ends = old_conversation.ends.iter().rev().filter(|(turn, _)| *turn == found);
-                let head = self.old.session.head.exact.filter(|_| old_conversation.head == Some(found));
-                head.or(ends.map(|(_, tip)| *tip).next().filter(|_| !has_next[found]))
+            let is_head = rows
+                .last()
+                .is_some_and(|row| Some(&self.original.made[*row].id) == self.original.head.as_ref());
+            let head = self.old.session.head.exact.filter(|_| is_head);
+            let end = head.or_else(|| {
+                let found = found.filter(|found| !has_next[*found])?;
+                let mut ends = old_conversation.ends.iter().rev();
+                ends.find(|(turn, _)| *turn == found).map(|(_, tip)| *tip)
             });
             let id = match end {
                 Some(end) => self.old.id(end)?,
@@ -387,14 +394,7 @@ impl Back<'_> {
 
     /// Returns the new name, if it was given since.
     fn changed_name(&self) -> Option<String> {
-        let session = self.whole.session;
-        let new = match session.format {
-            // Otherwise the name of a session of Claude Code is what was said in it.
-            Format::Claude => {
-                session.claude.custom_title.as_deref().or(session.claude.ai_title.as_deref())?
-            }
-            _ => session.name.as_deref()?,
-        };
+        let new = name_of(self.whole.session)?;
         let old = self.old.session.name.as_deref().unwrap_or_default();
         // oh-my-pi's title has a limit.
         (!new.is_empty() && !old.starts_with(new)).then(|| new.to_owned())
@@ -537,14 +537,14 @@ impl Back<'_> {
         for (turn, is_new) in self.conversation.turns.iter().zip(&self.is_new) {
             has_new.push(*is_new || turn.parent.is_some_and(|parent| has_new[parent]));
         }
-        for leaf in leaves(self.conversation).into_iter().filter(|leaf| has_new[*leaf]) {
+        for leaf in proof::leaves(self.conversation).into_iter().filter(|leaf| has_new[*leaf]) {
             if !all_found.contains(&wanted[leaf]) {
                 return Ok(Err("with them, a branch would not say the same"));
             }
         }
         if self.states.iter().any(|state| !matches!(state, State::Same(_))) {
             let all_wanted: HashSet<&[u8; 32]> = wanted.iter().collect();
-            if leaves(&new).into_iter().any(|leaf| !all_wanted.contains(&found[leaf])) {
+            if proof::leaves(&new).into_iter().any(|leaf| !all_wanted.contains(&found[leaf])) {
                 return Ok(Err("with them, something that was taken away would be there again"));
             }
         }
@@ -574,6 +574,7 @@ impl Back<'_> {
             turns: conversation.turns.len(),
             branches: conversation.branches,
             losses,
+            renamed: BTreeMap::new(),
             came_back: Some(kept),
             not_back: None,
         }
@@ -596,17 +597,12 @@ fn ix_of(state: State) -> Option<Ix> {
     }
 }
 
-fn leaves(conversation: &Conversation) -> Vec<usize> {
-    let mut has_next = vec![false; conversation.turns.len()];
-    conversation.turns.iter().filter_map(|turn| turn.parent).for_each(|parent| has_next[parent] = true);
-    (0..has_next.len()).filter(|at| !has_next[*at]).collect()
-}
-
 fn cwd_of(session: &Session) -> Option<String> {
     session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone())
 }
 
-fn read(bytes: &[u8], format: Format) -> Session {
+/// Reads a file as one of a format.
+pub(super) fn read(bytes: &[u8], format: Format) -> Session {
     let mut builder = Builder::new(format);
     builder.begin_file();
     let mut reader = format.reader();

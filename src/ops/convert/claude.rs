@@ -2,6 +2,7 @@
 
 use super::conversation::NO_PROMPT;
 use super::{CallIds, Loss, Part, Speaker, Turn, Writer, answered, has_images, object};
+use crate::format::claude::added_entries::{self, Envelope};
 use crate::format::claude::write;
 use serde_json::{Map, Value, json};
 
@@ -14,6 +15,9 @@ pub(super) fn turn(writer: &mut Writer<'_>, at: usize, turn: &Turn) -> Option<St
     let says_nothing = content.as_array().is_some_and(Vec::is_empty);
     if says_nothing && answered(turn).is_none() {
         return None;
+    }
+    if let Some(id) = compaction(writer, at, turn) {
+        return Some(id);
     }
     let mut note = None;
     if turn.speaker != Speaker::User && !writer.fixed.contains_key(&at) && writer.id_before(turn).is_none() {
@@ -74,6 +78,35 @@ pub(super) fn turn(writer: &mut Writer<'_>, at: usize, turn: &Turn) -> Option<St
     let line = line(writer, turn, &id, before.as_deref(), ty, &message);
     push(writer, &line);
     Some(id)
+}
+
+/// Writes a summary as a compaction, which ends what Claude Code loads. What the old agent kept comes
+/// after it anew: a list of kept messages would take the branches before it away. Returns the id of
+/// the summary, or `None` if the turn is none.
+fn compaction(writer: &mut Writer<'_>, at: usize, turn: &Turn) -> Option<String> {
+    let before = turn.replaces.filter(|_| writer.has_compactions && !writer.fixed.contains_key(&at))?;
+    let after = writer.ids[before].clone().map(|id| writer.options.to.quoted(&id))?;
+    let [Part::Text(text)] = &turn.parts[..] else { return None };
+    let (boundary, summary) = (writer.new_id(), writer.new_id());
+    let like = json!({ "cwd": writer.options.cwd, "version": VERSION, "gitBranch": "" }).to_string();
+    let envelope = Envelope {
+        like: like.as_bytes(),
+        now: writer.time(turn),
+        session: Some(writer.options.session.as_str()),
+    };
+    let compaction = added_entries::Compaction {
+        boundary: &boundary,
+        summary: &summary,
+        after: Some(&after),
+        text,
+        kept: &[],
+        tokens_before: 0,
+    };
+    let lines = added_entries::compaction(envelope, compaction).concat();
+    writer.out.extend(lines);
+    writer.beside.push((boundary, at));
+    writer.wrote_compactions = true;
+    Some(summary)
 }
 
 /// Writes the title.

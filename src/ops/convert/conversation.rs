@@ -81,6 +81,8 @@ pub struct Turn {
     pub entry: Option<Ix>,
     /// The other entries that it comes from: the later parts of a reply.
     pub also: Vec<Ix>,
+    /// The last turn before the compaction, if it is the summary that replaces all turns before it.
+    pub replaces: Option<usize>,
 }
 
 impl Turn {
@@ -129,6 +131,7 @@ pub fn read(whole: Snapshot<'_>, tips: &[Ix]) -> io::Result<Conversation> {
         out: Conversation::default(),
         known: HashMap::new(),
         names: HashMap::new(),
+        summaries: Vec::new(),
         line: Vec::new(),
     };
     for tip in tips.iter().copied().map(Some).chain([head]) {
@@ -136,7 +139,13 @@ pub fn read(whole: Snapshot<'_>, tips: &[Ix]) -> io::Result<Conversation> {
         reading.out.ends.extend(last.zip(tip));
         reading.out.head = last;
     }
+    let summaries = std::mem::take(&mut reading.summaries);
     let mut out = reading.out;
+    for (at, entry) in summaries {
+        let before = session.tree.parent(entry);
+        let end = out.ends.iter().find(|(_, tip)| Some(*tip) == before);
+        out.turns[at].replaces = end.map(|(turn, _)| *turn).filter(|turn| *turn < at);
+    }
     out.branches = {
         let mut has_next = vec![false; out.turns.len()];
         out.turns.iter().filter_map(|turn| turn.parent).for_each(|parent| has_next[parent] = true);
@@ -179,6 +188,8 @@ struct Reading<'s> {
     known: HashMap<(Option<usize>, String), Place>,
     /// The tool of each call.
     names: HashMap<String, String>,
+    /// The turns that are the summary of a compaction, each with its entry.
+    summaries: Vec<(usize, Ix)>,
     line: Vec<u8>,
 }
 
@@ -340,7 +351,11 @@ impl Reading<'_> {
                 if self.open_calls(last).is_empty() {
                     place.last = last;
                     last = self.let_go(place);
-                    last = Some(self.push(last, Speaker::User, parts, entry));
+                    let at = self.push(last, Speaker::User, parts, entry);
+                    if let (Origin::Compaction, None, Some(entry)) = (message.origin, last, entry) {
+                        self.summaries.push((at, entry));
+                    }
+                    last = Some(at);
                 } else {
                     place.held.push((parts, entry));
                 }
@@ -442,7 +457,7 @@ impl Reading<'_> {
         let time = entry.map(|ix| self.session.entries.time(ix)).filter(|time| time.is_some());
         let before = parent.map(|parent| self.out.turns[parent].time);
         let time = time.or(before).unwrap_or(Time::NONE);
-        self.out.turns.push(Turn { parent, speaker, parts, time, entry, also: Vec::new() });
+        self.out.turns.push(Turn { parent, speaker, parts, time, entry, also: Vec::new(), replaces: None });
         self.out.turns.len() - 1
     }
 }

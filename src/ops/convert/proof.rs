@@ -1,9 +1,9 @@
 //! Compares what two conversations say, apart from what no format keeps: thoughts, the ids of calls, and
-//! how texts of one speaker are cut.
+//! how texts of one speaker are cut. Common tools are the same under all their names.
 
 use super::conversation::{Conversation, NO_PROMPT, Part, Speaker, Turn};
-use super::object;
 use super::original::{hash, hex};
+use super::{object, tools};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -85,6 +85,7 @@ pub(super) fn digests(conversation: &Conversation, images: bool) -> Vec<[u8; 32]
                         Part::Call { name, arguments, .. } => {
                             said.listen(who);
                             said.count += 1;
+                            let name = tools::common(name).unwrap_or(name);
                             said.calls.update(format!("{}:{name}", name.len()));
                             match serde_json::from_str::<Value>(&object(arguments)) {
                                 Ok(value) => hash("", &value, &mut said.calls),
@@ -99,6 +100,13 @@ pub(super) fn digests(conversation: &Conversation, images: bool) -> Vec<[u8; 32]
         out.push(said);
     }
     out.iter().map(Said::key).collect()
+}
+
+/// Returns the last turn of each branch.
+pub(super) fn leaves(conversation: &Conversation) -> Vec<usize> {
+    let mut has_next = vec![false; conversation.turns.len()];
+    conversation.turns.iter().filter_map(|turn| turn.parent).for_each(|parent| has_next[parent] = true);
+    (0..has_next.len()).filter(|at| !has_next[*at]).collect()
 }
 
 /// Adds words and images.
