@@ -1,11 +1,9 @@
 //! Agents that run on this machine, found by their own register of running sessions and by the names
 //! of processes.
 
-use super::locate;
-use super::write::process_lives;
+use super::{clients, locate};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// A process of an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,37 +19,12 @@ pub struct Running {
 /// The agents whose processes are known by name.
 const NAMES: [&str; 3] = ["claude", "pi", "omp"];
 
-/// Returns the process of Claude Code that has a session open, by its register: a running Claude Code
-/// writes the session that it has open to `<config>/sessions/<pid>.json`.
-///
-/// A file whose process is gone, or began after it, is left from a Claude Code that was killed.
+/// Returns the process of Claude Code that has a session open, by its register.
 pub fn registered(session: &Path) -> Option<u32> {
     let stem = session.file_stem()?.to_str()?;
     let projects = session.parent()?.parent().filter(|folder| folder.ends_with("projects"))?;
-    for entry in fs::read_dir(projects.with_file_name("sessions")).ok()?.flatten() {
-        let Ok(bytes) = super::read_file(&entry.path()) else { continue };
-        let Ok(agent) = serde_json::from_slice::<serde_json::Value>(&bytes) else { continue };
-        let of_name = || entry.path().file_stem()?.to_str()?.parse().ok();
-        let Some(pid) = agent["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).or_else(of_name) else {
-            continue;
-        };
-        if agent["sessionId"].as_str() == Some(stem)
-            && i32::try_from(pid).is_ok_and(process_lives)
-            && !began_after(pid, agent["startedAt"].as_u64())
-        {
-            return Some(pid);
-        }
-    }
-    None
-}
-
-/// Returns whether a process began after a time in milliseconds since 1970, so that it is another one.
-fn began_after(pid: u32, time: Option<u64>) -> bool {
-    /// The clock may have been set, and the system rounds.
-    const SLACK: Duration = Duration::from_secs(60);
-    let began = fs::metadata(format!("/proc/{pid}")).and_then(|facts| facts.modified());
-    let time = time.and_then(|time| SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(time)));
-    matches!((began, time), (Ok(began), Some(time)) if began > time + SLACK)
+    let running = clients::running(projects.parent()?);
+    running.iter().find(|client| client.session == stem).and_then(|client| u32::try_from(client.pid).ok())
 }
 
 /// Returns the agents that run in the working directory of a session's project, or in the folder of its file.
@@ -89,6 +62,7 @@ fn running() -> Vec<Running> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::SystemTime;
 
     const ID: &str = "5e550001-0000-4000-8000-0000000000b2";
 

@@ -7,6 +7,7 @@
 use super::write::process_lives;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// A running process of Claude Code.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +21,8 @@ pub struct Client {
 }
 
 /// Returns the clients that run with a configuration folder.
+///
+/// A file whose process is gone, or began after it, is left from a client that was killed.
 pub fn running(config: &Path) -> Vec<Client> {
     let files = fs::read_dir(config.join("sessions")).into_iter().flatten().flatten();
     let mut out: Vec<Client> = files.filter_map(|file| read(&file.path())).collect();
@@ -28,25 +31,41 @@ pub fn running(config: &Path) -> Vec<Client> {
 }
 
 fn read(path: &Path) -> Option<Client> {
-    let pid: i32 = path.file_stem()?.to_str()?.parse().ok()?;
-    if path.extension()? != "json" || !process_lives(pid) {
+    if path.extension()? != "json" {
         return None;
     }
     let object: serde_json::Value = serde_json::from_slice(&super::read_file(path).ok()?).ok()?;
-    let text = |key: &str| object.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    let of_name = || path.file_stem()?.to_str()?.parse().ok();
+    let pid = object["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).or_else(of_name)?;
+    if !process_lives(pid) || began_after(pid, object["startedAt"].as_u64()) {
+        return None;
+    }
+    let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
     Some(Client { pid, session: text("sessionId"), cwd: text("cwd") })
+}
+
+/// Returns whether a process began after a time in milliseconds since 1970, so that it is another one
+/// than the client of that time.
+fn began_after(pid: i32, time: Option<u64>) -> bool {
+    /// The clock may have been set, and the system rounds.
+    const SLACK: Duration = Duration::from_secs(60);
+    let began = fs::metadata(format!("/proc/{pid}")).and_then(|facts| facts.modified());
+    let time = time.and_then(|time| SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(time)));
+    matches!((began, time), (Ok(began), Some(time)) if began > time + SLACK)
 }
 
 /// Returns the configuration folder of Claude Code: `$CLAUDE_CONFIG_DIR`, or `~/.claude`.
 pub fn config_folder() -> PathBuf {
-    let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
-    named.unwrap_or_else(|| etcetera::home_dir().unwrap_or_default().join(".claude"))
+    named_folder().unwrap_or_else(|| etcetera::home_dir().unwrap_or_default().join(".claude"))
 }
 
 /// Returns the file in which Claude Code keeps its settings of projects.
 pub fn settings_of_projects() -> PathBuf {
-    let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
-    named.unwrap_or_else(|| etcetera::home_dir().unwrap_or_default()).join(".claude.json")
+    named_folder().unwrap_or_else(|| etcetera::home_dir().unwrap_or_default()).join(".claude.json")
+}
+
+fn named_folder() -> Option<PathBuf> {
+    std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 #[cfg(test)]
@@ -59,7 +78,7 @@ mod tests {
         let sessions = folder.path().join("sessions");
         fs::create_dir(&sessions).unwrap();
         let own = std::process::id();
-        let text = r#"{"pid":1,"sessionId":"s","cwd":"/w/app","kind":"interactive"}"#;
+        let text = r#"{"sessionId":"s","cwd":"/w/app","kind":"interactive"}"#;
         for name in [format!("{own}.json"), "999999999.json".into(), "x.json".into(), format!("{own}.tmp")] {
             fs::write(sessions.join(name), text).unwrap();
         }
