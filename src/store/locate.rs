@@ -99,7 +99,7 @@ pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
     if let Some(folder) = pi_session_folder(&std::env::current_dir().unwrap_or_default()) {
         want("pi", folder);
     }
-    want("claude", variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")).join("projects"));
+    want("claude", super::clients::config_folder().join("projects"));
     let codex = home_of_codex().unwrap_or_default();
     want("codex", codex.join("sessions"));
     want("codex", codex.join("archived_sessions"));
@@ -406,15 +406,11 @@ pub fn of_folder(
             }
             let name = entry.file_name().to_string_lossy().into_owned();
             // Names of folders lose information and collide, so the header decides.
-            let fits = names.iter().any(|known| {
-                if known.ends_with('-') && known.len() > 200 {
-                    name.starts_with(known.as_str())
-                } else {
-                    *known == name
-                }
-            });
+            let fits = names.iter().any(|known| is_named(store.agent, &name, known));
             let counts = match (store.agent, fits) {
-                ("claude", true) => Counts::Always,
+                ("claude", true) if names.contains(&name) => Counts::Always,
+                // Long paths may begin in the same way.
+                ("claude", true) => Counts::IfNamed,
                 ("claude", false) => continue,
                 _ => Counts::UnlessAnother,
             };
@@ -452,7 +448,7 @@ pub fn folder_of(agent: &str, folder: &Path) -> Option<PathBuf> {
     let home = etcetera::home_dir().ok()?;
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let root = match agent {
-        "claude" => variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")).join("projects"),
+        "claude" => super::clients::config_folder().join("projects"),
         "pi" | "omp" => {
             if agent == "pi"
                 && let Some(sessions) = pi_session_folder(folder)
@@ -469,17 +465,21 @@ pub fn folder_of(agent: &str, folder: &Path) -> Option<PathBuf> {
     if let Some(there) = places.clone().find(|place| place.is_dir()) {
         return Some(there);
     }
-    // A long name ends in a hash that each agent computes in its own way: the folder is recognized
-    // by the part before it.
-    if let Some(long) = names.first().filter(|name| agent == "claude" && name.len() > 200) {
-        let found = fs::read_dir(&root)
-            .ok()?
-            .flatten()
-            .find(|entry| entry.file_name().to_string_lossy().starts_with(long.as_str()));
-        return found.map(|entry| entry.path());
+    // A folder of a long name may have been made with another hash.
+    if let Some(long) = names.first().filter(|name| agent == "claude" && name.len() > LONG) {
+        let mut entries = fs::read_dir(&root).ok()?.flatten();
+        if let Some(found) = entries.find(|entry| is_named(agent, &entry.file_name().to_string_lossy(), long))
+        {
+            return Some(found.path());
+        }
     }
     // oh-my-pi names a folder below the home folder by its path relative to it.
     if agent == "omp" { places.next_back() } else { places.next() }
+}
+
+/// Returns whether a path that an agent stored names a folder, whose path is given as the system knows it.
+pub fn is_same_folder(stored: &Path, folder: &Path) -> bool {
+    stored == folder || stored.canonicalize().is_ok_and(|real| real == folder)
 }
 
 /// Returns the folder in which Codex keeps its files.
@@ -507,9 +507,10 @@ pub(super) fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
                     _ => '-',
                 })
                 .collect();
-            if name.len() > 200 {
-                name.truncate(200);
+            if name.len() > LONG {
+                name.truncate(LONG);
                 name.push('-');
+                name.push_str(&hash_of_claude(&text));
             }
             vec![name]
         }
@@ -532,6 +533,28 @@ pub(super) fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
             names
         }
     }
+}
+
+/// The most characters of the name of a folder of Claude Code, without the hash of a longer one.
+const LONG: usize = 200;
+
+/// Returns the hash at the end of a long name of Claude Code: that of Java's strings, without its sign,
+/// to the base of 36. (Seen in client 2.1.332, whose picker looks in no other folder.)
+fn hash_of_claude(path: &str) -> String {
+    let hash = path.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()));
+    let (mut rest, mut digits) = (hash.unsigned_abs(), Vec::new());
+    while rest > 0 || digits.is_empty() {
+        digits.push(char::from_digit(rest % 36, 36).unwrap_or('0'));
+        rest /= 36;
+    }
+    digits.into_iter().rev().collect()
+}
+
+/// Returns whether a folder has a name that an agent gives to a working directory, or, if that is a long
+/// one of Claude Code, one with another hash: earlier versions hashed in another way.
+pub(super) fn is_named(agent: &str, name: &str, known: &str) -> bool {
+    let begins_so = || known.get(..=LONG).is_some_and(|start| name.starts_with(start));
+    name == known || agent == "claude" && begins_so()
 }
 
 /// Returns the working directory of a session of Gemini, which keeps it in a file beside the folder
@@ -793,6 +816,8 @@ mod tests {
 
     #[test]
     fn folders_are_named_as_the_agents_name_them() {
+        let long = "/project/a-folder-with-a-name-that-is-so-long-that-the-client-cuts-it-and-adds-a-hash-to-it/which-happens-from-two-hundred-characters-on/so-that-this-one-is-longer-than-that-by-some-more-characters/and/more";
+        assert!(folder_names("claude", Path::new(long))[0].ends_with("-characters-an-yr0cln"));
         let names = |agent| folder_names(agent, Path::new("/a/.b c/d:e"));
         assert_eq!(names("claude"), ["-a--b-c-d-e"]);
         assert_eq!(names("pi"), ["--a-.b c-d-e--"]);

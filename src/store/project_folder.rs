@@ -6,7 +6,6 @@
 
 use super::locate::{self, Store, first_bytes, folder_names};
 use crate::json;
-use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -26,10 +25,7 @@ pub struct Home {
 /// Returns the name that an agent gives to the folder of a working directory, if sessions of that
 /// directory could be in a folder with this name.
 pub fn is_named_for(agent: &str, name: &str, cwd: &str) -> bool {
-    folder_names(agent, Path::new(cwd)).iter().any(|known| match known.len() > 200 && known.ends_with('-') {
-        true => name.starts_with(known.as_str()),
-        false => name == known,
-    })
+    folder_names(agent, Path::new(cwd)).iter().any(|known| locate::is_named(agent, name, known))
 }
 
 /// Returns where a session of a store belongs; `None` if it names no working directory.
@@ -117,7 +113,7 @@ fn find_cwd(path: &Path, wanted: impl Fn(&str) -> bool) -> Option<String> {
 pub fn folder_for(store: &Store, cwd: &str, old: Option<(&Path, &str)>) -> PathBuf {
     let names = folder_names(store.agent, Path::new(cwd));
     if store.agent == "claude" {
-        return store.root.join(name_of_claude(&store.root, &names[0], cwd));
+        return store.root.join(&names[0]);
     }
     if let Some((folder, old_cwd)) = old {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -131,27 +127,6 @@ pub fn folder_for(store: &Store, cwd: &str, old: Option<(&Path, &str)>) -> PathB
         }
     }
     store.root.join(if store.agent == "omp" { &names[names.len() - 1] } else { &names[0] })
-}
-
-/// Returns the name of a folder of Claude Code. A long name ends in a hash that only the client
-/// computes; it finds any folder that begins with the same part and contains a session of the
-/// working directory.
-fn name_of_claude(root: &Path, name: &str, cwd: &str) -> String {
-    if name.len() <= 200 || !name.ends_with('-') {
-        return name.to_owned();
-    }
-    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
-        let known = entry.file_name().to_string_lossy().into_owned();
-        let has_its = || {
-            let files = locate::sessions(&Store { agent: "claude", root: entry.path() });
-            files.iter().any(|found| home_of("claude", &found.path).is_some_and(|home| home.cwd == cwd))
-        };
-        if known.starts_with(name) && has_its() {
-            return known;
-        }
-    }
-    let digest = Sha256::digest(cwd.as_bytes());
-    format!("{name}{}", digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>())
 }
 
 /// The content of a folder and of all folders in it.
@@ -241,18 +216,15 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_found_by_its_beginning() {
-        let root = tempfile::tempdir().unwrap();
-        let store = Store { agent: "claude", root: root.path().to_owned() };
+    fn a_long_name_ends_in_a_hash() {
+        let store = Store { agent: "claude", root: "/s".into() };
         let (one, other) = (format!("/{}", "a/".repeat(150)), format!("/{}b", "a/".repeat(150)));
-        let folder = folder_for(&store, &one, None);
-        assert!(folder.file_name().unwrap().len() > 200);
-        assert_ne!(folder, folder_for(&store, &other, None));
-        // The client's own folder has another hash.
-        let own = root.path().join(format!("{}xyz", "-a".repeat(100) + "-"));
-        session(&own, "s.jsonl", &[&format!(r#"{{"cwd":"{one}"}}"#)]);
-        assert_eq!(folder_for(&store, &one, None), own);
-        assert_eq!(folder_for(&store, &other, None), folder_for(&store, &other, None));
-        assert_ne!(folder_for(&store, &other, None), own);
+        let name =
+            |cwd: &str| folder_for(&store, cwd, None).file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(name(&one).starts_with(&"-a".repeat(100)) && name(&one).len() > 201);
+        assert_ne!(name(&one), name(&other));
+        // A session may be in a folder with another hash.
+        assert!(is_named_for("claude", &name(&other), &one));
+        assert!(!is_named_for("claude", "-a", &one));
     }
 }

@@ -34,6 +34,7 @@ mod layers;
 mod linearize;
 mod migrate;
 mod moving;
+mod moving_random;
 mod odd_files;
 mod one_reading;
 mod random;

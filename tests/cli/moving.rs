@@ -16,13 +16,13 @@ use std::time::{Duration, UNIX_EPOCH};
 const HOME: &str = "/home/user";
 
 /// The bytes, the time and the mode of each file.
-type State = BTreeMap<PathBuf, (Vec<u8>, i64, u32)>;
+pub type State = BTreeMap<PathBuf, (Vec<u8>, i64, u32)>;
 
 fn sessions() -> PathBuf {
     project().join("tests/cli/sessions")
 }
 
-fn replaced(bytes: &[u8], old: &str, new: &str) -> Vec<u8> {
+pub fn replaced(bytes: &[u8], old: &str, new: &str) -> Vec<u8> {
     if old.is_empty() {
         return bytes.to_vec();
     }
@@ -68,7 +68,7 @@ fn add(folder: &Path, home: &Path, out: &mut State) {
     }
 }
 
-fn state(home: &Path) -> State {
+pub fn state(home: &Path) -> State {
     let mut out = State::new();
     for store in [".claude", ".pi", ".omp"] {
         add(&home.join(store), home, &mut out);
@@ -76,7 +76,7 @@ fn state(home: &Path) -> State {
     out
 }
 
-fn folders(home: &Path) -> Vec<PathBuf> {
+pub fn folders(home: &Path) -> Vec<PathBuf> {
     let mut out = Vec::new();
     let mut todo = vec![home.join(".claude"), home.join(".pi"), home.join(".omp")];
     while let Some(folder) = todo.pop() {
@@ -91,7 +91,7 @@ fn folders(home: &Path) -> Vec<PathBuf> {
     out
 }
 
-fn digest(home: &Path) -> String {
+pub fn digest(home: &Path) -> String {
     let rows: Vec<String> = state(home)
         .iter()
         .map(|(path, (bytes, ..))| {
@@ -104,7 +104,7 @@ fn digest(home: &Path) -> String {
     sha.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn run(home: &Path, words: &[&str]) -> std::process::Output {
+pub fn run(home: &Path, words: &[&str]) -> std::process::Output {
     bough(home).args(words).output().unwrap()
 }
 

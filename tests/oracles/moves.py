@@ -2,6 +2,7 @@
 """Asks the agents' own programs whether they find sessions after `bough move`, and continue them.
 
     tests/oracles/moves.py [--record] [--keep DIR]
+    tests/oracles/moves.py --stores DIR [--record] [--keep DIR]
 
 A store as `tests/cli/sessions/moves.recipe` describes it (sessions with subagents, a result file, a memory, a worktree, a fork,
 leftovers of another mover, two folders of one name) is moved from /project/app to /project/service, in the sandbox and with the
@@ -12,6 +13,15 @@ mock of Claude Code's oracle. Then, from the new and from the old folder:
 
 Each session must be found from the new folder and none from the old one; sessions of other folders keep their bytes; and `bough undo`
 brings everything back. `--record` writes the answers to tests/cli/sessions/moves.tsv, with a digest of the moved store.
+
+With `--stores`, the same is asked about random stores, which a test makes:
+
+    BOUGH_STORES=/tmp/stores cargo test --test cli -- --ignored random_stores_are_written
+
+Each session that moves is continued by a real turn from its new folder, and is not found from its old one; the picker shows its title;
+those that stay keep their bytes. `--record` writes one line for each store to tests/cli/sessions/moves-random.tsv: the seed, a digest of the
+moved store, and how many of how many sessions were found. Two folders that Claude Code keeps under one name are one folder to it: then it
+finds the sessions of both from either, before and after a move.
 
 The environment is that of `programs.py`; the programs run in a sandbox that needs root.
 """
@@ -177,11 +187,160 @@ def inside():
     json.dump({"answers": answers, "wrong": wrong}, open("/logs/answers.json", "w"), indent=1)
 
 
+def name_of(folder):
+    """How Claude Code names the folder of a working directory; a long name ends in a hash."""
+    name = re.sub(r"[^a-zA-Z0-9]", "-", folder)
+    if len(name) <= 200:
+        return name
+    hash = 0
+    for unit in folder:
+        hash = (hash * 31 + ord(unit)) & 0xFFFFFFFF
+    hash, digits = min(hash, (1 << 32) - hash), ""
+    while hash:
+        hash, digit = divmod(hash, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return f"{name[:200]}-{digits}"
+
+
+def titles(folder, name):
+    """The sessions that the picker lists, by their titles."""
+    picker(folder, name)
+    return set(re.findall(r"session ([0-9a-f]{8})", pathlib.Path(f"/logs/picker-{name}.txt").read_text()))
+
+
+def inside_random():
+    home, projects = pathlib.Path("/home/user"), pathlib.Path("/home/user/.claude/projects")
+    wanted = json.load(open("/project/expected.json"))
+    old, new, sessions = wanted["old"], wanted["new"], wanted["sessions"]
+    moving = [one for one in sessions if one["moves"]]
+    claudes = [one for one in moving if one["agent"] == "claude"]
+    wrong, answers = [], []
+    before = state(home)
+    done = bough("move", old, new)
+    if done.returncode:
+        sys.exit(done.stderr)
+    after, moved = state(home), digest(home)
+    undone = bough("undo", "--all")
+    if undone.returncode or state(home) != before:
+        wrong.append(f"undo: {undone.stderr}")
+    bough("redo", "--all")
+    if state(home) != after:
+        wrong.append("the move was not redone as it was")
+    for one in sessions:
+        for name, file in before.items():
+            if not one["moves"] and one["id"] in name and after.get(name) != file:
+                wrong.append(f"{name}: changed")
+    if projects.is_dir():
+        shutil.copytree(projects, "/logs/moved")
+    fresh = lambda: (shutil.rmtree(projects), shutil.copytree("/logs/moved", projects))
+    # Two folders of one name are one folder to the client.
+    at = lambda key, folder, of: {one["id"] for one in of if one["agent"] == "claude" and name_of(one[key]) == name_of(folder)}
+    if claudes:
+        for path in projects.rglob("*.jsonl"):
+            path.write_bytes(path.read_bytes().replace(b'"entrypoint":"sdk-cli"', b'"entrypoint":"cli"'))
+        here = {id[:8] for id in at("new", new, sessions)}
+        shown, left = titles(new, "new"), titles(old, "old") & {id[:8] for id in at("cwd", old, claudes)}
+        if name_of(old) == name_of(new):
+            left = set()
+        wrong += [f"the picker does not show {id} from {new}" for id in here - shown] + [f"the picker shows {id} from {old}" for id in left]
+        answers.append(f"picker {len(here & shown)}/{len(here)} old {len(left)}")
+        fresh()
+        found = left = 0
+        for one in claudes:
+            if claude(one["new"], "--resume", one["id"]) != one["id"]:
+                wrong.append(f"{one['id']} is lost from {one['new']}")
+                continue
+            grown = [path for path in projects.rglob(f"{one['id']}.jsonl") if b"bough probe" in path.read_bytes()]
+            folders = {path.parent.name for path in grown}
+            if len(grown) != 1 or next(iter(folders)) != name_of(one["new"]):
+                wrong.append(f"{one['id']}: the turn is in {folders}")
+            found += 1
+        fresh()
+        # The client finds a whole id from any folder.
+        anywhere = claude("/project/nowhere", "--resume", claudes[0]["id"]) == claudes[0]["id"]
+        fresh()
+        asked = [] if anywhere else [one for one in claudes if name_of(one["cwd"]) != name_of(one["new"])]
+        for one in asked[:3]:
+            if claude(one["cwd"], "--resume", one["id"]) == one["id"]:
+                wrong.append(f"{one['id']} is left in {one['cwd']}")
+                left += 1
+        answers.append(f"claude {found}/{len(claudes)} old {'anywhere' if anywhere else left}")
+        fresh()
+        found = left = 0
+        folders = sorted({(one["cwd"], one["new"]) for one in claudes})
+        for was, now in folders:
+            found += claude(now, "--continue") in at("new", now, sessions)
+            fresh()
+            id = claude(was, "--continue")
+            if name_of(was) != name_of(now) and id in at("cwd", was, claudes):
+                wrong.append(f"{id} is left in {was}")
+                left += 1
+            fresh()
+        if found < len(folders):
+            wrong.append("--continue finds another session than one of the folder")
+        answers.append(f"continue {found}/{len(folders)} old {left}")
+    for program in ("pi", "omp"):
+        folders = sorted({(one["cwd"], one["new"]) for one in moving if one["agent"] == program})
+        found = all = left = 0
+        for was, now in folders:
+            ids = {one["id"] for one in sessions if one["agent"] == program and one["new"] == now}
+            # These programs, too, keep several folders under one name.
+            dashed = lambda folder: folder.replace("/", "-")
+            near = {one["id"] for one in sessions if one["agent"] == program and dashed(one["new"]) == dashed(now)}
+            answer, gone = peer(program, now), peer(program, was)
+            listed = set(answer.get("listed", []))
+            if not ids <= listed <= near or answer.get("continued") not in listed or not answer.get("grown") or answer.get("cwd") != now:
+                wrong.append(f"{program} in {now}: {ids}: {answer}")
+            still = {one["id"] for one in moving} & {*gone.get("listed", ["?"]), gone.get("continued")}
+            if still and dashed(was) != dashed(now):
+                wrong.append(f"{program} in {was}: {gone}")
+            found, all, left = found + len(ids & listed), all + len(ids), left + len(still)
+        if folders:
+            answers.append(f"{program} {found}/{all} old {left}")
+    json.dump({"seed": wanted["seed"], "moved": moved, "answers": "; ".join(answers), "wrong": wrong}, open("/logs/answers.json", "w"), indent=1)
+
+
+def random_stores(args):
+    """Asks about each store of a folder, two at a time."""
+    from concurrent.futures import ThreadPoolExecutor
+    from programs import BOUGH, ORACLES, PEERS, SESSIONS
+
+    def ask(store):
+        box = pathlib.Path(args.keep) / store.name if args.keep else pathlib.Path(tempfile.mkdtemp(prefix="bough-moves-"))
+        home, project, logs = box / "home", box / "project", box / "log"
+        for folder in (project, logs):
+            folder.mkdir(parents=True)
+        shutil.copytree(store / "home", home)
+        for file in (BOUGH, __file__, store / "expected.json"):
+            shutil.copy(file, project)
+        done = subprocess.run([str(ORACLES / "claude_resume" / "sandbox.sh"), str(PEERS), str(home), str(project), str(logs), "-", "--",
+                               "/usr/bin/env", "python3", "/project/moves.py", "--inside-random"], capture_output=True, text=True)
+        path = logs / "answers.json"
+        found = json.loads(path.read_text()) if path.exists() else {"seed": int(store.name), "wrong": [done.stderr[-600:]], "answers": "", "moved": ""}
+        print(f"{found['seed']}\t{found['moved']}\t{found['answers']}", *[f"\n  wrong: {wrong}" for wrong in found["wrong"]], flush=True)
+        if not args.keep:
+            shutil.rmtree(box, ignore_errors=True)
+        return found
+
+    stores = sorted((path.parent for path in pathlib.Path(args.stores).glob("*/expected.json")), key=lambda path: int(path.name))
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(ask, stores))
+    if args.record:
+        record = SESSIONS / "moves-random.tsv"
+        rows = {int(row.split("\t")[0]): row for row in record.read_text().splitlines()[1:]} if record.exists() else {}
+        rows |= {one["seed"]: f"{one['seed']}\t{one['moved']}\t{one['answers']}" for one in found if not one["wrong"]}
+        record.write_text("\n".join(["seed\tmoved\tanswers", *(rows[seed] for seed in sorted(rows))]) + "\n")
+    return 1 if any(one["wrong"] for one in found) else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--keep")
+    parser.add_argument("--stores", metavar="DIR")
     args = parser.parse_args()
+    if args.stores:
+        return random_stores(args)
     from programs import BOUGH, ORACLES, PEERS, SESSIONS
     box = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="bough-moves-"))
     home, project, logs = box / "home", box / "project", box / "log"
@@ -208,5 +367,7 @@ def main():
 if __name__ == "__main__":
     if "--inside" in sys.argv:
         inside()
+    elif "--inside-random" in sys.argv:
+        inside_random()
     else:
         sys.exit(main())
