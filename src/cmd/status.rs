@@ -1,26 +1,30 @@
 //! `bough status`: a session in short.
 
 use super::shared::options::Global;
-use super::shared::{session_arg, write};
+use super::shared::{session_arg, time, write};
 use super::{Exit, complete, fsck};
 use crate::format::claude::graph::ClaudeGraph;
 use crate::format::{Format, Session};
 use crate::fsck::CHECKS;
-use crate::model::{Count, Ix, Source};
+use crate::model::{Count, Ix, Source, Time};
 use crate::ops::{branches, ids, turns};
 use crate::store::Opened;
 use crate::store::oplog::Log;
+use crate::store::project_folder::home_of;
+use crate::store::sweep::{self, Retention};
 use crate::store::write::Signs;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Show the state of a session: format, HEAD, branches, faults
 ///
 /// Shows the entry from which the agent would continue if it loaded the session now, and the rule
-/// that determines it; the numbers of entries, branches and faults; and whether an agent seems to
-/// be writing.
+/// that determines it; the numbers of entries, branches and faults; whether an agent seems to be
+/// writing; and whether Claude Code will soon delete the session because it was not written for long
+/// (`cleanupPeriodDays` in its settings).
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session; if omitted, the newest of the current folder
@@ -70,6 +74,19 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(signs) = signs_of_life(&opened) {
         rows.push(("writing", format!("the file {}", signs.phrase())));
     }
+    let deleted = deleted_at(&opened);
+    let is_soon = deleted.and_then(|deleted| time::deleted_soon(deleted, time::now()));
+    if let Some(when) = &is_soon {
+        let kept = retention(&opened);
+        let days = Count("day", "days", usize::try_from(kept.days).unwrap_or(usize::MAX));
+        let by = match &kept.from {
+            Some(file) => {
+                format!(", by `cleanupPeriodDays` in {}", text::one_line(&file.display().to_string()))
+            }
+            None => String::new(),
+        };
+        rows.push(("cleanup", format!("{when}: Claude Code keeps sessions for {days}{by}")));
+    }
     let tree = &session.tree;
     rows.push((
         "tree",
@@ -104,11 +121,27 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             name = "";
         }
     }
+    if is_soon.is_some() {
+        ui.hint("`bough archive` keeps a copy");
+    }
     if !faults.is_empty() {
         let path = text::shell_word(&path);
         ui.hint(format_args!("`bough fsck {path}` shows where, and what can be repaired"));
     }
     Ok(Exit::Done)
+}
+
+/// Returns how long the agent keeps the session.
+fn retention(opened: &Opened) -> Retention {
+    let cwd = home_of(opened.session.format.agent(), opened.files.path(0)).map(|home| home.cwd);
+    Retention::of_project(cwd.as_deref().map(Path::new))
+}
+
+/// Returns when the agent deletes the session if it is not written any more; `None` if it does not.
+fn deleted_at(opened: &Opened) -> Option<Time> {
+    let path = opened.files.path(0);
+    let is_swept = opened.session.format == Format::Claude && sweep::is_swept(path);
+    is_swept.then(|| retention(opened).deleted_at(time::of_file(path)))
 }
 
 fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
@@ -194,6 +227,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         }
         set("other_heads", Some(heads.into()));
     }
+    set("deleted", deleted_at(opened).and_then(time::iso).map(Value::from));
     set("version", session.version().and_then(super::shared::entry_json::version));
     for (key, ix) in [("head", session.head.entry), ("leaf", session.head.leaf)] {
         if let Some(ix) = ix {

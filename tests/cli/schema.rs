@@ -93,6 +93,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("append --kind message --text go -s S", &["bough.write/1"]),
     ("drop -n --others -s S", &["bough.change/1"]),
     ("slim --report S", &["bough.slim/1"]),
+    ("sessions --lost --all", &["bough.lost/1"]),
     ("append -n --kind message --text go -s S", &["bough.change/1"]),
     ("op log", &["bough.op/1"]),
     ("fsck --repair --force D", &["bough.aside/1", "bough.change/1", "bough.fsck/2"]),
@@ -149,6 +150,10 @@ fn json_output_fits_its_schema() {
         copy(&file, &folder.path().join(name));
     }
     copy_below(&sessions.join(WITH_AGENTS), &folder.path().join("C"));
+    let history = folder.path().join(".claude/history.jsonl");
+    fs::create_dir_all(history.parent().unwrap()).unwrap();
+    fs::write(history, "{\"display\":\"x\",\"timestamp\":5,\"project\":\"/w\",\"sessionId\":\"gone\"}\n")
+        .unwrap();
     copy_below(&sessions.join("../cases/grep/queued.in"), &folder.path().join("Q"));
     copy_below(&sessions.join("../cases/grep/stored.in"), &folder.path().join("T"));
     let run = |words: &str| {

@@ -1,5 +1,6 @@
 //! `bough sessions`: the sessions of a folder, or all sessions.
 
+mod lost;
 mod tree;
 
 use super::shared::config::Config;
@@ -17,6 +18,7 @@ use crate::store::locate;
 use crate::store::locate::Found;
 use crate::store::oplog::Log;
 use crate::store::remains::{self, Remains};
+use crate::store::sweep::{self, Retention};
 use crate::ui::{Ink, Progress, Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -32,7 +34,8 @@ use tree::{AgentRow, Kinship};
 ///
 /// Lists the sessions of all agents for the current folder, newest first, with age, agent, id,
 /// number of entries and branches, size, and name or first prompt. Faults and signs of a running
-/// agent follow.
+/// agent follow, and when Claude Code will delete a session because it was not written for long
+/// (`cleanupPeriodDays` in its settings), if that is within a week.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Folders of sessions, or session files; if omitted, the sessions of the current folder
@@ -45,6 +48,14 @@ pub struct Args {
     /// List the sessions of the archive, which `bough archive` makes
     #[arg(long, conflicts_with_all = ["folders", "cwd", "all", "tree", "paths", "quick"])]
     archived: bool,
+
+    /// List the sessions of Claude Code that are gone, with their prompts
+    ///
+    /// Claude Code deletes sessions that were not written for long, but keeps a list of all prompts
+    /// (`history.jsonl`). Sessions of the current folder, or with `--all` of all folders. Prompts of
+    /// old versions name no session, and are only counted. `--json` prints the whole texts.
+    #[arg(long, conflicts_with_all = ["folders", "archived", "tree", "paths", "quick", "sort"])]
+    lost: bool,
 
     /// Only sessions of this agent: `pi`, `omp`, `claude`, `chimera`, `codex`, `gemini` or `copilot`
     #[arg(long, value_name = "AGENT",
@@ -115,6 +126,9 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         return super::archive::list(args.max_count, ui);
     }
     let now = time::now();
+    if args.lost {
+        return lost::list(args, now, ui);
+    }
     let mut found = found(args, global, config)?;
     if let Some(since) = &args.since {
         let since = time::parse(since, now)?;
@@ -257,6 +271,8 @@ struct Row {
     summary: Summary,
     /// Whether somebody seems to be writing to it.
     alive: bool,
+    /// When the agent deletes it, if it is not written any more.
+    deleted: Option<Time>,
 }
 
 /// A file that was not written for this long is not checked for signs of life: most of these
@@ -283,7 +299,12 @@ impl List<'_> {
         let Found { is_link, is_unlocked, .. } = *found;
         let signs = || write::signs_of_life(&opened.files, is_link, is_unlocked, self.log);
         let alive = lately && signs().is_some();
-        Ok(Row { path, format: opened.session.format, bytes, modified, summary, alive })
+        let format = opened.session.format;
+        let deleted = (format == Format::Claude && sweep::is_swept(&path)).then(|| {
+            let project = summary.cwd.as_deref().map(Path::new);
+            Retention::of_project(project).deleted_at(time(modified))
+        });
+        Ok(Row { path, format, bytes, modified, summary, alive, deleted })
     }
 }
 
@@ -317,6 +338,9 @@ impl Row {
         }
         if let Some(modified) = time::iso(time(self.modified)) {
             object["mtime"] = modified.into();
+        }
+        if let Some(deleted) = self.deleted.and_then(time::iso) {
+            object["deleted"] = deleted.into();
         }
         object
     }
@@ -680,6 +704,9 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
         }
         if row.alive {
             marks.push_str(" (being written)");
+        }
+        if let Some(when) = row.deleted.and_then(|deleted| time::deleted_soon(deleted, now)) {
+            marks.push_str(&format!(" ({when})"));
         }
         // The title is worth more than the marks.
         if used + text::width(&marks) + 8 > width {

@@ -102,6 +102,21 @@ pub(crate) fn ago(time: Time, now: Time) -> String {
     format!(", {} ago", Count(one, several, usize::try_from(count).unwrap_or(usize::MAX)))
 }
 
+/// Says when an agent deletes a session, if that is within a week: `deleted in 4 days`. One that is old
+/// enough is deleted when the agent runs next.
+pub(crate) fn deleted_soon(deleted: Time, now: Time) -> Option<String> {
+    const DAY: i64 = 24 * 60 * 60 * 1000;
+    match deleted.0.saturating_sub(now.0) {
+        ..=0 => Some("deleted next time".into()),
+        1..DAY => Some("deleted within a day".into()),
+        left if left <= 7 * DAY => {
+            let days = usize::try_from(left / DAY).unwrap_or_default();
+            Some(format!("deleted in {}", Count("day", "days", days)))
+        }
+        _ => None,
+    }
+}
+
 /// Formats a time in the user's time zone: `2026-03-02 11:58:03 +0100`; empty if there is none.
 pub(crate) fn date(time: Time) -> String {
     local(time, "%Y-%m-%d %H:%M:%S %z")
