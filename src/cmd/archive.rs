@@ -48,8 +48,17 @@ pub struct Args {
     #[arg(short, long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
+    /// Link files instead of packing them, if the archive is on the same file system
+    ///
+    /// Costs no room as long as the agent has the file, and is done at once. A linked file is the file
+    /// itself: it stays if the agent deletes it or replaces it by another, but what an agent changes in
+    /// place, as pi does when it upgrades a session, is changed in the archive, too. `--verify` finds
+    /// that.
+    #[arg(long)]
+    hardlink: bool,
+
     /// Unpack everything in the archive, and compare it with the manifest
-    #[arg(long, conflicts_with_all = ["project", "all", "older", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["project", "all", "older", "dry_run", "hardlink"])]
     verify: bool,
 
     /// Print what would be archived, and write nothing
@@ -108,6 +117,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let count = wanted.len();
     let mut total = Total::default();
     let mut writer = archive.begin().map_err(|error| io_error(error, archive.folder()))?;
+    if args.hardlink {
+        writer = writer.with_links();
+    }
     let mut exit = Exit::Done;
     for file in wanted.iter().flatten() {
         match writer.add(file, now) {

@@ -27,8 +27,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "archive",
         &[
             ("bough archive", "Archive all sessions of this machine; another run adds what is new"),
-            ("bough archive --older 20d -n", "Show which sessions were not written for twenty days"),
             ("bough archive && bough archive --verify", "Archive, and compare everything with its hash"),
+            ("bough archive --hardlink", "Link the files instead of packing them"),
         ],
     ),
     (

@@ -7,6 +7,11 @@
 //! bough: unpack its parts in their order. A file that only grew since it was archived shares the
 //! parts of its earlier state.
 //!
+//! On request, a file is not packed but linked: `links/DEVICE-INODE` is the file itself under a second
+//! name, of which the manifest gives the size and the SHA-256 at that time. It costs no room as long as
+//! the agent has the file, and stays if the agent deletes it or replaces it by another. What the agent
+//! appends is after the size that counts; what it changes in place is found by the hash.
+//!
 //! Blobs are complete and on the disk before the manifest names them: if the program is stopped, the
 //! archive is valid up to the last whole line, and the next run goes on.
 
@@ -22,6 +27,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How many bytes of a file become one part at most.
@@ -62,9 +68,18 @@ pub struct Item {
     pub sha256: String,
     /// Its parts, in order.
     pub parts: Vec<Part>,
+    /// The name of the link that is the file, in place of parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
 }
 
 impl Item {
+    /// Returns whether its names are such that they lead to nothing outside of the archive.
+    fn is_sound(&self) -> bool {
+        let is_link = |name: &String| name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        self.parts.iter().all(|part| is_hash(&part.sha256)) && self.link.as_ref().is_none_or(is_link)
+    }
+
     /// Returns the path at which the file was.
     pub fn origin(&self) -> PathBuf {
         self.store.join(&self.path)
@@ -205,6 +220,11 @@ impl Archive {
         self.folder.join("blobs").join(first).join(format!("{rest}.gz"))
     }
 
+    /// Returns the path of a link.
+    fn link(&self, name: &str) -> PathBuf {
+        self.folder.join("links").join(name)
+    }
+
     /// Reads the manifest. A truncated last line is not counted as unreadable: its files are
     /// archived again.
     pub fn read(&self) -> io::Result<Contents> {
@@ -217,7 +237,7 @@ impl Archive {
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
             match serde_json::from_slice::<Item>(&line) {
-                Ok(item) if item.parts.iter().all(|part| is_hash(&part.sha256)) => out.items.push(item),
+                Ok(item) if item.is_sound() => out.items.push(item),
                 _ if !line.ends_with(b"\n") || line.starts_with(b"{\"bough\":") => {}
                 _ => out.unread += 1,
             }
@@ -267,6 +287,7 @@ impl Archive {
             trusted,
             pending: Vec::new(),
             bytes: 0,
+            links: false,
             _lock: lock,
         })
     }
@@ -274,6 +295,16 @@ impl Archive {
     /// Unpacks a file, and passes its content to `put`; fails if any part is not what it was.
     pub fn unpack(&self, item: &Item, put: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut whole = Sha256::new();
+        if let Some(name) = &item.link {
+            let file = File::open(self.link(name))?;
+            if file.metadata()?.len() < item.bytes {
+                return Err(bad("it is shorter than it was"));
+            }
+            stamp::each_block(&file, 0, item.bytes, |block| {
+                whole.update(block);
+                put(block)
+            })?;
+        }
         for part in &item.parts {
             self.unpack_part(part, &mut |block| {
                 whole.update(block);
@@ -282,6 +313,7 @@ impl Archive {
         }
         match hex(&whole.finalize()) == item.sha256 {
             true => Ok(()),
+            false if item.link.is_some() => Err(bad("it was changed in place")),
             false => Err(bad("the parts are not the file that was archived")),
         }
     }
@@ -321,13 +353,18 @@ impl Archive {
         }
         let wrong = |(item, part): &(&Item, &Part)| {
             let error = self.unpack_part(part, &mut |_| Ok(())).err()?;
-            let why = match error.kind() {
-                io::ErrorKind::NotFound => "it is missing".into(),
-                _ => error.to_string(),
-            };
-            Some(Bad { item: (*item).clone(), blob: self.blob(&part.sha256), why })
+            Some(Bad { item: (*item).clone(), blob: self.blob(&part.sha256), why: why(&error) })
         };
-        parts.par_iter().filter_map(wrong).collect()
+        let mut out: Vec<Bad> = parts.par_iter().filter_map(wrong).collect();
+        // Of a linked file, an earlier state is the beginning of a later one.
+        let latest = contents.latest();
+        let changed = |item: &&Item| {
+            let link = self.link(item.link.as_ref()?);
+            let error = self.unpack(item, &mut |_| Ok(())).err()?;
+            Some(Bad { item: (*item).clone(), blob: link, why: why(&error) })
+        };
+        out.extend(latest.par_iter().filter_map(changed).collect::<Vec<Bad>>());
+        out
     }
 }
 
@@ -429,10 +466,18 @@ pub struct Writer {
     /// What is archived and not yet in the manifest.
     pending: Vec<Item>,
     bytes: u64,
+    /// Whether files are linked, if the file system allows it.
+    links: bool,
     _lock: File,
 }
 
 impl Writer {
+    /// Links files from now on, instead of packing them. Files of other file systems are packed.
+    pub fn with_links(mut self) -> Writer {
+        self.links = true;
+        self
+    }
+
     /// Archives the present state of a file.
     pub fn add(&mut self, wanted: &Wanted, now: Time) -> io::Result<Added> {
         let file = super::write::steps::open(&wanted.file)?;
@@ -441,6 +486,18 @@ impl Writer {
         let known = self.latest.get(&wanted.file);
         if known.is_some_and(|item| item.bytes == len && item.mtime == mtime) {
             return Ok(Added { is_known: true, ..Added::default() });
+        }
+        let known = known.cloned();
+        if self.links
+            && let Some(name) = self.archive.link_to(&wanted.file, &facts)?
+        {
+            let mut whole = Sha256::new();
+            stamp::each_block(&file, 0, len, |block| {
+                whole.update(block);
+                Ok(())
+            })?;
+            self.note(wanted, &facts, whole, Vec::new(), Some(name), now);
+            return Ok(Added { bytes: len, ..Added::default() });
         }
         let mut whole = Sha256::new();
         let mut parts = Vec::new();
@@ -488,28 +545,41 @@ impl Writer {
                 parts.push(part);
             }
         }
-        let relative = wanted.file.strip_prefix(&wanted.store).unwrap_or(&wanted.file).to_owned();
+        self.bytes += added.bytes;
+        self.note(wanted, &facts, whole, parts, None, now);
+        if self.bytes > BATCH {
+            self.flush()?;
+        }
+        Ok(added)
+    }
+
+    /// Notes a state of a file, which the manifest gets with the next flush.
+    fn note(
+        &mut self,
+        wanted: &Wanted,
+        facts: &fs::Metadata,
+        whole: Sha256,
+        parts: Vec<Part>,
+        link: Option<String>,
+        now: Time,
+    ) {
         let item = Item {
             archived: now.iso(),
             agent: wanted.agent.clone(),
             session: wanted.session.clone(),
             store: wanted.store.clone(),
-            path: relative,
+            path: wanted.file.strip_prefix(&wanted.store).unwrap_or(&wanted.file).to_owned(),
             main: wanted.main,
             cwd: wanted.cwd.clone(),
-            bytes: len,
-            mtime,
-            mode: std::os::unix::fs::MetadataExt::mode(&facts) & 0o7777,
+            bytes: facts.len(),
+            mtime: stamp::mtime(facts),
+            mode: facts.mode() & 0o7777,
             sha256: hex(&whole.finalize()),
             parts,
+            link,
         };
-        self.bytes += added.bytes;
         self.latest.insert(wanted.file.clone(), item.clone());
         self.pending.push(item);
-        if self.bytes > BATCH {
-            self.flush()?;
-        }
-        Ok(added)
     }
 
     /// Writes to the disk what was archived so far, and then names it in the manifest.
@@ -538,6 +608,7 @@ impl Writer {
         let contents = self.archive.read()?;
         let mut new = temp::Temp::create(temp::name_beside(&self.archive.manifest()), 0o600)?;
         let (mut kept, mut gone): (HashSet<&str>, usize) = (HashSet::new(), 0);
+        let mut linked: HashSet<&str> = HashSet::new();
         let mut reader = BufReader::new(File::open(self.archive.manifest())?);
         let (mut line, mut bytes) = (Vec::new(), Vec::new());
         let mut items = contents.items.iter();
@@ -547,6 +618,7 @@ impl Writer {
                 Some(item) if !is_wanted(item) => gone += 1,
                 item => {
                     kept.extend(item.iter().flat_map(|item| &item.parts).map(|part| &*part.sha256));
+                    linked.extend(item.and_then(|item| item.link.as_deref()));
                     bytes.extend_from_slice(&line);
                 }
             }
@@ -572,11 +644,41 @@ impl Writer {
                 _ => {}
             }
         }
+        let links: HashSet<&str> = contents.items.iter().filter_map(|item| item.link.as_deref()).collect();
+        for name in links.difference(&linked) {
+            let path = self.archive.link(name);
+            let is_last = |facts: &fs::Metadata| facts.nlink() == 1;
+            freed += fs::metadata(&path).ok().filter(is_last).map_or(0, |facts| facts.len());
+            match sys::remove(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
         Ok((gone, freed))
     }
 }
 
 impl Archive {
+    /// Gives a file a second name in the archive, unless it has one; returns the name, or `None` if the
+    /// file system does not allow it.
+    fn link_to(&self, file: &Path, facts: &fs::Metadata) -> io::Result<Option<String>> {
+        let name = name_of_link(facts);
+        let to = self.link(&name);
+        make_folder(sys::folder_of(&to))?;
+        match sys::link(file, &to) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(_) => return Ok(None),
+            Ok(()) => {}
+        }
+        // Another file may have got the name of this one meanwhile.
+        if fs::metadata(&to).is_ok_and(|there| name_of_link(&there) == name) {
+            return Ok(Some(name));
+        }
+        let _ = sys::remove(&to);
+        Ok(None)
+    }
+
     /// Stores a part, unless it is there; returns it, with the size of the new blob.
     fn pack(&self, block: &[u8], trusted: &HashSet<String>) -> io::Result<(Part, u64)> {
         let part = Part { sha256: hex(&Sha256::digest(block)), bytes: block.len() as u64 };
@@ -593,6 +695,23 @@ impl Archive {
         sys::rename(new.path(), &path)?;
         new.is_gone();
         Ok((part, packed.len() as u64))
+    }
+}
+
+/// Returns whether a file has a second name in the archive of the user.
+pub(super) fn is_linked(facts: &fs::Metadata) -> bool {
+    Archive::of_user().is_some_and(|archive| fs::metadata(archive.link(&name_of_link(facts))).is_ok())
+}
+
+/// Returns the name of a link to a file: no other file has the same as long as the link exists.
+fn name_of_link(facts: &fs::Metadata) -> String {
+    format!("{:x}-{:x}", facts.dev(), facts.ino())
+}
+
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it is missing".into(),
+        _ => error.to_string(),
     }
 }
 
@@ -812,6 +931,48 @@ mod tests {
         let contents = archive.read().unwrap();
         assert!(archive.verify(&contents).is_empty());
         assert_eq!(place.unpack(&contents.items[0]).unwrap(), b"one\nand more\n");
+    }
+
+    #[test]
+    fn a_linked_file_stays_if_it_is_deleted_or_replaced() {
+        let place = Place::new();
+        let archive = place.archive();
+        let link = || {
+            let mut writer = archive.begin().unwrap().with_links();
+            let added = writer.add(&place.wanted("one.jsonl"), Time(0)).unwrap();
+            writer.flush().unwrap();
+            (added.stored, added.is_known)
+        };
+        place.put("one.jsonl", b"one\n", 1);
+        assert_eq!((link(), link()), ((0, false), (0, true)));
+        let path = place.wanted("one.jsonl").file;
+        assert!(is_linked_in(&archive, &path));
+        // What is appended does not count until it is archived.
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"and more\n").unwrap();
+        let contents = archive.read().unwrap();
+        assert_eq!(place.unpack(contents.latest()[0]).unwrap(), b"one\n");
+        assert!(archive.verify(&contents).is_empty());
+        assert_eq!(link(), (0, false));
+        fs::remove_file(&path).unwrap();
+        let contents = archive.read().unwrap();
+        assert_eq!(place.unpack(contents.latest()[0]).unwrap(), b"one\nand more\n");
+        // A file in its place is another one.
+        place.put("one.jsonl", b"other\n", 9);
+        link();
+        let contents = archive.read().unwrap();
+        assert_eq!(place.unpack(contents.latest()[0]).unwrap(), b"other\n");
+        assert_eq!(fs::read_dir(archive.folder().join("links")).unwrap().count(), 2);
+        fs::write(&path, b"oTher\n").unwrap();
+        assert_eq!(archive.verify(&contents)[0].why, "it was changed in place");
+        let (states, freed) = archive.begin().unwrap().prune(|item| item.bytes == 6).unwrap();
+        assert_eq!((states, freed), (2, 13));
+        assert_eq!(fs::read_dir(archive.folder().join("links")).unwrap().count(), 1);
+    }
+
+    fn is_linked_in(archive: &Archive, path: &Path) -> bool {
+        let facts = fs::metadata(path).unwrap();
+        facts.nlink() == 2 && archive.link(&name_of_link(&facts)).exists()
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::temp::{self, Temp};
 use super::{Record, Refusal, Signs, WriteOptions, sys, unix};
 use crate::json::{Reader, Shape};
 use crate::model::Piece;
+use crate::store::archive;
 use crate::store::oplog::{Emptied, State, Step, StepKind, hash_of, hex};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
@@ -218,7 +219,9 @@ pub(super) fn check_replace(guard: &Guard, stamp: &Stamp, options: &WriteOptions
     // A file that may not be written is not replaced either, although its folder would allow it.
     drop(OpenOptions::new().append(true).open(path).map_err(io)?);
     let old = guard.file.metadata().map_err(io)?;
-    if old.nlink() > 1 && !options.allows().hardlink {
+    // A link in the archive is there to keep the old contents.
+    let is_archived = || old.nlink() == 2 && archive::is_linked(&old);
+    if old.nlink() > 1 && !options.allows().hardlink && !is_archived() {
         return Err(Refusal::HardLinked { path: path.clone(), others: old.nlink() as usize - 1 });
     }
     if options.dry_run {

@@ -123,6 +123,12 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
+/// Gives a file a second name, which must be free.
+pub(crate) fn link(from: &Path, to: &Path) -> io::Result<()> {
+    at(Call::Link)?;
+    fs::hard_link(from, to)
+}
+
 /// Swaps the names of two files, in one step.
 pub(crate) fn swap(one: &Path, other: &Path) -> io::Result<()> {
     at(Call::Swap)?;
