@@ -335,6 +335,12 @@ fn print_result(made: &Made, files: (&Path, &Path), dry_run: bool, ui: &mut Ui) 
         let from = if joined.head == Heads::Second { other } else { one };
         ui.note(format_args!("HEAD is {}, from {from}", text::one_line(head)));
     }
+    if joined.is_one_compacted {
+        ui.note(
+            "warning: only one copy has the last compaction, which kept messages; Claude Code loads nothing \
+             before it but these, so that it may not find the branch of the other copy",
+        );
+    }
     if made.files.1 > 0 {
         ui.note(format_args!(
             "warning: {} in the folders of both copies differ; those of the first were kept",

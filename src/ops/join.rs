@@ -58,6 +58,9 @@ pub struct Joined {
     pub head_id: Option<String>,
     /// The lines that were added so that the agent continues there.
     pub added: usize,
+    /// Whether only one file has the last compaction with kept messages: Claude Code then loads nothing
+    /// before it but what it names, so that it may not load the branch of the other file.
+    pub is_one_compacted: bool,
 }
 
 /// The bytes of two files, as file 0 and file 1.
@@ -90,6 +93,12 @@ struct Row {
     /// The time of the line, or that of the last one before it that has a time.
     time: Time,
     is_head_of_file: bool,
+}
+
+/// Returns the last compaction of a session of Claude Code, if it lists kept messages.
+fn listed_compaction(session: &Session) -> Option<Key> {
+    let boundary = session.claude.boundary.as_ref().filter(|boundary| boundary.is_listed())?;
+    Some(session.entries.key(boundary.entry))
 }
 
 /// Joins two sessions.
@@ -142,7 +151,9 @@ pub fn join(one: Snapshot<'_>, other: Snapshot<'_>, heads: Heads) -> Result<Join
     let planned = Planned::new(&both, &pieces);
     let head_id = after.head.entry.map(|ix| super::ids::name(&after, &planned, ix)).transpose()?;
     check(&after, one, other, &first, &second)?;
-    Ok(Joined { relation, pieces, own, conflicts, head, head_id, added })
+    let is_one_compacted =
+        relation == Relation::Diverged && listed_compaction(one.session) != listed_compaction(other.session);
+    Ok(Joined { relation, pieces, own, conflicts, head, head_id, added, is_one_compacted })
 }
 
 /// Fails if two files are not copies of one session.
