@@ -94,7 +94,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '(--all)--project[Only the sessions of the current folder]' \
 '--all[The sessions of all folders (default)]' \
-'(--project --all --older -n --dry-run)--verify[Unpack everything in the archive, and compare it with the manifest]' \
+'--hardlink[Link files instead of packing them, if the archive is on the same file system]' \
+'(--project --all --older -n --dry-run --hardlink)--verify[Unpack everything in the archive, and compare it with the manifest]' \
 '-n[Print what would be archived, and write nothing]' \
 '--dry-run[Print what would be archived, and write nothing]' \
 '-h[Print help (see more with '\''--help'\'')]' \
@@ -1007,6 +1008,7 @@ local\:"The local date and time\: \`2026-03-02 11\:58\`"))' \
 '(--all)--project[All sessions of the current project]' \
 '--all[All sessions of all agents]' \
 '(--cwd --all --tree --paths --quick)--archived[List the sessions of the archive, which \`bough archive\` makes]' \
+'(--archived --tree --paths --quick --sort)--lost[List the sessions of Claude Code that are gone, with their prompts]' \
 '(--quick --paths)--tree[List forks and continuations below the session that they come from]' \
 '--agents[With \`--tree\`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry that started each]' \
 '--quick[Read only both ends of each file, and count nothing]' \
@@ -1066,8 +1068,10 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--tool-use-result[Claude Code'\''s second copies of results, which are not sent]' \
 '--subagents[Transcripts of subagents]' \
 '--snapshots[Snapshots of files, with which Claude Code goes back to earlier contents]' \
+'--before-compaction[Results, images and thinking before a compaction, in entries that are sent on no branch]' \
 '(--in-place)--store[Write it to the agent'\''s store, and print the command that resumes it (default)]' \
 '--in-place[Rewrite the session itself]' \
+'(-o --output --store --in-place --subagents --custom --snapshots --tool-use-result --before-compaction)--append[Append entries that replace the parts for the model, and leave all that is there]' \
 '-n[Print exactly what would be written, and write nothing]' \
 '--dry-run[Print exactly what would be written, and write nothing]' \
 '--force[Override safety checks]' \

@@ -8,7 +8,7 @@ use super::shared::verified::no_new_errors;
 use super::shared::write::{self, WriteArgs};
 use super::shared::{after_move, session_arg, time, write_json};
 use super::{Exit, Failure, complete};
-use crate::format::Format;
+use crate::format::{Format, Ids};
 use crate::model::{Change, Count, Piece, Plan, Span, Target, grouped};
 use crate::ops::export;
 use crate::ops::slim::{self, Amount, Destination, Kinds, SlimOptions, Slimmed};
@@ -77,6 +77,13 @@ pub struct Args {
     #[arg(long)]
     snapshots: bool,
 
+    /// Results, images and thinking before a compaction, in entries that are sent on no branch
+    ///
+    /// The agent does not send them any more, wherever it continues. Results of more than 256 bytes
+    /// count, and Claude Code's second copies.
+    #[arg(long)]
+    before_compaction: bool,
+
     /// Replace only as much as needed for the model to be sent at most this many tokens, e.g. `150k`
     ///
     /// The biggest parts first, and the oldest of about equal ones; never anything of the turn at
@@ -95,6 +102,14 @@ pub struct Args {
     /// Rewrite the session itself
     #[arg(long)]
     in_place: bool,
+
+    /// Append entries that replace the parts for the model, and leave all that is there
+    ///
+    /// Only for pi, from version 0.87 on: the model is sent less at HEAD, but the file does not get
+    /// smaller. Without `--budget`, all that the options name is replaced, but for the turn at HEAD.
+    #[arg(long, conflicts_with_all = ["output", "store", "in_place", "subagents", "custom", "snapshots",
+        "tool_use_result", "before_compaction"])]
+    append: bool,
 
     #[command(flatten)]
     writing: WriteArgs,
@@ -120,6 +135,7 @@ impl Args {
             tool_use_result: self.tool_use_result,
             custom: self.custom.clone(),
             snapshots: self.snapshots,
+            before_compaction: self.before_compaction,
         };
         match kinds.is_empty() && self.budget.is_some() {
             true => Kinds { images: true, results: Some(1000), ..kinds },
@@ -149,7 +165,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let (mut ids, now) = (write::ids(), time::now());
     let id = export::session_id(Format::Claude, &mut ids, now);
-    let make = |opened: &Opened| make(args, opened, &id);
+    let make = |opened: &Opened| make(args, opened, &id, &mut write::ids());
     let (opened, done, made) = write::run_with(open, args.writing, None, ui, make)?;
     let Made { slimmed, to, files } = made;
     if ui.look.json && !args.writing.dry_run {
@@ -185,29 +201,30 @@ struct Made {
     files: usize,
 }
 
-fn make(args: &Args, opened: &Opened, id: &str) -> anyhow::Result<(Plan, Made)> {
+fn make(args: &Args, opened: &Opened, id: &str, fresh: &mut Ids) -> anyhow::Result<(Plan, Made)> {
     let (format, now) = (opened.session.format, time::now());
     let from = real_path(opened.files.path(0));
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let id = session_of_name(format, output).unwrap_or_else(|| id.to_owned());
     let to = match output {
-        _ if args.in_place => None,
+        _ if args.in_place || args.append => None,
         Some(folder) if folder.is_dir() => Some(folder.join(export::file_name(format, &id, now))),
         Some(path) => Some(path.to_owned()),
         None if args.output.is_some() => None,
         None => Some(folder_in_store(opened, None)?.join(export::file_name(format, &id, now))),
     };
     let name = from.as_deref().and_then(|from| name_of_session(opened, from));
-    let into = match args.in_place {
-        true => Destination::Place,
-        false => Destination::New { session: id.clone(), to: to.clone(), from: from.clone() },
+    let into = match () {
+        () if args.in_place => Destination::Place,
+        () if args.append => Destination::Appended,
+        () => Destination::New { session: id.clone(), to: to.clone(), from: from.clone() },
     };
     let all = belongings(opened)?;
     let is_agents = |companion: &&Companion| args.subagents && companion.agent().is_some();
     let files = all.iter().filter(is_agents).count();
     let always = files > 0 && !args.in_place;
     let options = SlimOptions { kinds: args.kinds(), budget: args.budget, into, always, name };
-    let mut slimmed = slim::plan(session_arg::whole(opened), &options, now)?;
+    let mut slimmed = slim::plan(session_arg::whole(opened), &options, fresh, now)?;
     if slimmed.plan.is_empty() && files == 0 {
         return Ok((Plan::default(), Made { slimmed, to, files }));
     }

@@ -40,6 +40,13 @@ pub enum Addition<'a> {
         /// How many tokens the model had seen before.
         tokens_before: u64,
     },
+    /// Other content of an earlier entry for the model.
+    Edit {
+        /// The id of the entry, as JSON.
+        target: &'a [u8],
+        /// The content, as JSON.
+        content: &'a [u8],
+    },
 }
 
 /// The fields of a reply of pi that say which model wrote it, as JSON.
@@ -61,6 +68,7 @@ impl Addition<'_> {
             Addition::Custom { .. } => "custom",
             Addition::CustomMessage { .. } => "custom-message",
             Addition::Compaction { .. } => "compaction",
+            Addition::Edit { .. } => "context-edit",
         }
     }
 }

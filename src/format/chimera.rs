@@ -150,7 +150,7 @@ impl Dialect for Chimera {
                 entry("custom", new).raw("data", &object.end()).line()
             }
             // Everything that the model sees is a message with one of the four roles.
-            Addition::CustomMessage { .. } => return None,
+            Addition::CustomMessage { .. } | Addition::Edit { .. } => return None,
             Addition::Compaction { summary, keep, tokens_before } => entry("compaction", new)
                 .text("summary", summary)
                 .raw("first_kept_entry_id", keep.unwrap_or(b"\"\""))

@@ -213,6 +213,7 @@ impl Dialect for Pi {
             Addition::Custom { .. } => "custom",
             Addition::CustomMessage { .. } => "custom_message",
             Addition::Compaction { .. } => "compaction",
+            Addition::Edit { .. } => "context_edit",
         };
         let entry = self.entry(ty, new)?;
         Some(match addition {
@@ -259,6 +260,10 @@ impl Dialect for Pi {
                     .raw("firstKeptEntryId", keep.unwrap_or(&own))
                     .raw("tokensBefore", tokens_before.to_string().as_bytes())
                     .line()
+            }
+            Addition::Edit { target, content } => {
+                let replacement = Object::begin(Format::Pi).raw("content", content).end();
+                entry.raw("targetId", target).raw("replacement", &replacement).line()
             }
         })
     }

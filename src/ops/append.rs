@@ -298,7 +298,7 @@ fn claude_rows(
             }
             parent.map(|ix| switch::claude::newest_prompt(whole, ix)).transpose()?.flatten()
         }
-        Addition::Custom { .. } => {
+        Addition::Custom { .. } | Addition::Edit { .. } => {
             return Err(Error::NoPlace {
                 what: "Claude Code has no entry for the state of other programs".into(),
                 instead: Some("`--kind custom-message --hidden` adds a text that the model sees".into()),

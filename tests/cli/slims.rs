@@ -2,7 +2,7 @@
 
 use crate::support::sessions::sessions;
 use bough::context::Context;
-use bough::format::{Block, Builder, Format, Session};
+use bough::format::{Block, Builder, Format, Ids, Session};
 use bough::model::{Ix, Piece, Source, Table, Target, Time};
 use bough::ops::slim::{self, Destination, Kinds, SlimOptions};
 use bough::ops::{Error, Snapshot};
@@ -23,10 +23,12 @@ fn options(kinds: Kinds) -> SlimOptions {
 
 fn run(text: &[u8], session: &Session, options: &SlimOptions) -> Result<Option<Vec<u8>>, Error> {
     let table = Table(vec![text.into()]);
-    let slimmed = slim::plan(Snapshot { session, source: &table }, options, Time(0))?;
+    let slimmed =
+        slim::plan(Snapshot { session, source: &table }, options, &mut Ids::seeded("slim"), Time(0))?;
     Ok(slimmed.plan.targets.first().map(|target| match target {
         Target::Rewrite { pieces, .. } => Piece::join(pieces, &table).unwrap(),
-        _ => panic!("it is rewritten"),
+        Target::Append { bytes, .. } => [text, bytes].concat(),
+        _ => panic!("it is rewritten, or appended to"),
     }))
 }
 
@@ -163,6 +165,72 @@ fn the_newest_state_of_an_extension_stays() {
 }
 
 #[test]
+fn what_a_compaction_replaced_is_slimmed_if_no_branch_sends_it() {
+    let long = "x".repeat(3000);
+    let prompt = |id| pi(id, "\"message\":{\"role\":\"user\",\"content\":\"go\"}");
+    let result = pi(
+        2,
+        &format!(
+            "\"message\":{{\"role\":\"bashExecution\",\"command\":\"ls\",\"output\":\"{long}\",\"exitCode\":0}}"
+        ),
+    );
+    let compaction = |kept: u32| {
+        pi(4, &format!("\"summary\":\"so far\",\"firstKeptEntryId\":\"e{kept}\",\"tokensBefore\":9"))
+            .replace("\"type\":\"message\"", "\"type\":\"compaction\"")
+    };
+    let text =
+        |kept| [HEAD.to_owned(), prompt(1), result.clone(), prompt(3), compaction(kept), prompt(5)].concat();
+    let kinds = || Kinds { before_compaction: true, ..Kinds::default() };
+    let note = "[removed by bough slim: a result of 3,000 bytes; `bough undo` restores it]";
+    check(&text(3), kinds(), &[(&long, note)]);
+    // What was kept is sent, and so is what another branch sends.
+    check(&text(2), kinds(), &[]);
+    let branch = pi(6, "\"message\":{\"role\":\"user\",\"content\":\"else\"}").replace("\"e5\"", "\"e3\"");
+    check(&(text(3) + &branch), kinds(), &[]);
+}
+
+#[test]
+fn edits_are_appended_for_the_model() {
+    let long = "x".repeat(3000);
+    let prompt = |id| pi(id, "\"message\":{\"role\":\"user\",\"content\":\"go\"}");
+    let call = pi(
+        2,
+        "\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"toolCall\",\"id\":\"c\",\"name\":\"read\",\"arguments\":{}}],\"stopReason\":\"toolUse\"}",
+    );
+    let result = |id, call: &str| {
+        pi(
+            id,
+            &format!(
+                "\"message\":{{\"role\":\"toolResult\",\"toolCallId\":\"{call}\",\"toolName\":\"read\",\"content\":[{{\"type\":\"text\",\"text\":\"{long}\"}},{{\"type\":\"text\",\"text\":\"end\"}}],\"isError\":false}}"
+            ),
+        )
+    };
+    let last = call.replace("\"e2\"", "\"e5\"").replace("\"e1\"", "\"e4\"").replace("\"c\"", "\"d\"");
+    let text =
+        [HEAD.to_owned(), prompt(1), call.clone(), result(3, "c"), prompt(4), last, result(6, "d")].concat();
+    let session = Session::read(text.as_bytes()).unwrap();
+    let wanted = SlimOptions {
+        into: Destination::Appended,
+        ..options(Kinds { results: Some(1000), ..Kinds::default() })
+    };
+    let found = String::from_utf8(run(text.as_bytes(), &session, &wanted).unwrap().unwrap()).unwrap();
+    let added: serde_json::Value = serde_json::from_str(found.strip_prefix(&text).unwrap()).unwrap();
+    assert_eq!((&added["type"], &added["targetId"]), (&"context_edit".into(), &"e3".into()));
+    assert_eq!(added["parentId"], "e6");
+    let note = serde_json::json!([
+        {"type": "text", "text": "[removed by bough slim: a result of 3,000 bytes]"},
+        {"type": "text", "text": "end"}
+    ]);
+    assert_eq!(added["replacement"]["content"], note);
+    // What is edited already is not edited again.
+    let after = Session::read(found.as_bytes()).unwrap();
+    assert_eq!(run(found.as_bytes(), &after, &wanted).unwrap(), None);
+    let omp = claude(1, "user", "\"message\":{\"role\":\"user\",\"content\":\"go\"}");
+    let session = Session::read(omp.as_bytes()).unwrap();
+    assert!(run(omp.as_bytes(), &session, &wanted).is_err());
+}
+
+#[test]
 fn a_budget_takes_the_biggest_parts_first_and_never_the_last_turn() {
     let text = |len: usize| "x".repeat(len);
     let result = |id, len| {
@@ -215,6 +283,7 @@ fn nothing_else_changes() {
         tool_use_result: true,
         custom: vec!["state".into()],
         snapshots: true,
+        before_compaction: true,
     };
     let (mut slimmed, mut refused) = (0, 0);
     for path in sessions() {

@@ -6,6 +6,7 @@
 //! does the turn at HEAD. What would be sent before and after is compared block by block before
 //! anything is written.
 
+mod appended;
 mod parts;
 
 pub use parts::PartKind;
@@ -13,9 +14,9 @@ pub use parts::PartKind;
 use super::rewrite::Rewrite;
 use super::{Error, Snapshot, branches, ids};
 use crate::context::{Context, Message};
-use crate::format::{Block, Format, OtherKind, Session};
+use crate::format::{Block, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};
-use crate::model::{Change, Ix, Key, Piece, Plan, Planned, Span, Target, Time};
+use crate::model::{Change, Ix, Key, Kind, Piece, Plan, Planned, Span, Target, Time};
 use crate::ops::turns::Thread;
 use parts::{MARK, Part, is_only_thinking, parts};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -37,6 +38,9 @@ pub struct Kinds {
     pub custom: Vec<String>,
     /// Snapshots of files that Claude Code can go back to.
     pub snapshots: bool,
+    /// Everything above, but for state and snapshots, in entries before a compaction that are sent on no
+    /// branch.
+    pub before_compaction: bool,
 }
 
 impl Kinds {
@@ -49,6 +53,18 @@ impl Kinds {
             tool_use_result: true,
             custom,
             snapshots: true,
+            before_compaction: false,
+        }
+    }
+
+    /// Returns what is slimmed in an entry that is sent on no branch.
+    fn summarized(&self) -> Kinds {
+        Kinds {
+            images: true,
+            results: Some(self.results.unwrap_or(SMALL_RESULT).min(SMALL_RESULT)),
+            thinking: true,
+            tool_use_result: true,
+            ..self.clone()
         }
     }
 
@@ -58,11 +74,16 @@ impl Kinds {
     }
 }
 
+/// The longest result that stays in an entry that is sent on no branch, in bytes.
+const SMALL_RESULT: u64 = 256;
+
 /// Where the slimmed session goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Destination {
     /// The session itself is rewritten.
     Place,
+    /// Entries are appended that replace the parts for the model.
+    Appended,
     /// A new session with this id is created; `None` as the path is standard output.
     New {
         /// The id.
@@ -172,8 +193,16 @@ pub fn report(whole: Snapshot<'_>) -> Result<BTreeMap<String, Amount>, Error> {
 }
 
 /// Plans to slim a session, and verifies it.
-pub fn plan(whole: Snapshot<'_>, options: &SlimOptions, now: Time) -> Result<Slimmed, Error> {
+pub fn plan(
+    whole: Snapshot<'_>,
+    options: &SlimOptions,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Slimmed, Error> {
     let Snapshot { session, source } = whole;
+    if options.into == Destination::Appended {
+        return appended::plan(whole, options, fresh, now);
+    }
     super::writable(session)?;
     let mut slim = Slim::new(whole, options)?;
     slim.find()?;
@@ -205,7 +234,9 @@ pub fn plan(whole: Snapshot<'_>, options: &SlimOptions, now: Time) -> Result<Sli
     let check = Check { before: whole, after: &after, pieces: &pieces, rewrite: &rewrite, changed: &changed };
     slimmed.compared = check.all()?;
     match &options.into {
-        Destination::Place => slimmed.plan.targets.push(Target::Rewrite { file: 0, pieces }),
+        Destination::Place | Destination::Appended => {
+            slimmed.plan.targets.push(Target::Rewrite { file: 0, pieces });
+        }
         Destination::New { session, to, .. } => {
             let create = Change {
                 op: "create",
@@ -236,6 +267,37 @@ fn is_snapshot(whole: Snapshot<'_>, span: Span) -> io::Result<bool> {
 fn sent_entries(whole: Snapshot<'_>) -> io::Result<HashSet<Ix>> {
     let context = Context::build(whole.session, whole.source, Context::position(whole.session))?;
     Ok(context.sent().filter_map(|message| message.entry).collect())
+}
+
+/// Returns the entries before a compaction that are sent neither at HEAD nor at the end of any branch.
+///
+/// Fails if there are too many branches to look at all of them.
+fn summarized(whole: Snapshot<'_>) -> Result<HashSet<Ix>, Error> {
+    let Snapshot { session, source } = whole;
+    let compactions = session
+        .entries
+        .all()
+        .filter(|ix| session.entries.kind(*ix) == Kind::Compaction && session.entries.file(*ix) == 0);
+    let Some(last) = compactions.map(|ix| session.entries.line(ix)).max() else { return Ok(HashSet::new()) };
+    let mut sent = sent_entries(whole)?;
+    let thread = Thread::new(whole)?;
+    let mut left = MOST_VISITED;
+    for tip in branches::tips(session, thread.tree()) {
+        let cost = cost_of_context(session, &thread, tip);
+        left = left.checked_sub(cost).ok_or_else(|| not_proven("it has too many branches to look at"))?;
+        let context = Context::build(session, source, Some(tip))?;
+        sent.extend(context.sent().filter_map(|message| message.entry));
+    }
+    let is_old = |ix: &Ix| session.entries.line(*ix) < last && session.entries.file(*ix) == 0;
+    Ok(session.tree.entries_in_tree().filter(|ix| is_old(ix) && !sent.contains(ix)).collect())
+}
+
+/// Returns about how many entries are visited to find what is sent at an entry.
+fn cost_of_context(session: &Session, thread: &Thread<'_>, tip: Ix) -> usize {
+    match session.format {
+        Format::Claude => 4 * session.entries.len(),
+        _ => thread.tree().ancestors(tip).count(),
+    }
 }
 
 /// Gives a copy of the session its own id.
@@ -297,6 +359,8 @@ struct Slim<'a> {
     sent: HashSet<Ix>,
     /// The entries of the turn at HEAD.
     last_turn: HashSet<Ix>,
+    /// The entries before a compaction that are sent on no branch, if they are wanted.
+    summarized: HashSet<Ix>,
     found: Vec<Found>,
     /// The entries that contain nothing but thinking, and are removed: parts of replies of Claude Code.
     removed: Vec<Ix>,
@@ -319,6 +383,10 @@ impl<'a> Slim<'a> {
             options,
             sent: sent_entries(whole)?,
             last_turn,
+            summarized: match options.kinds.before_compaction {
+                true => summarized(whole)?,
+                false => HashSet::new(),
+            },
             found: Vec::new(),
             removed: Vec::new(),
             amounts: BTreeMap::new(),
@@ -331,6 +399,7 @@ impl<'a> Slim<'a> {
     fn find(&mut self) -> Result<(), Error> {
         let Snapshot { session, source } = self.whole;
         let newest = self.newest_state()?;
+        let of_summarized = self.options.kinds.summarized();
         let mut line = Vec::new();
         // Replies with something besides thinking.
         let mut says: HashSet<Key> = HashSet::new();
@@ -346,11 +415,14 @@ impl<'a> Slim<'a> {
                     false => _ = says.insert(session.entries.group(ix)),
                 }
             }
-            for part in parts(session, ix, &line, &self.options.kinds) {
+            let is_summarized = self.summarized.contains(&ix);
+            let kinds = if is_summarized { &of_summarized } else { &self.options.kinds };
+            let is_chosen = is_summarized || self.options.budget.is_none();
+            for part in parts(session, ix, &line, kinds) {
                 match part.kind {
                     PartKind::Thinking if self.last_turn.contains(&ix) => self.thinking_kept += 1,
                     PartKind::Custom if newest.contains(&ix) => {}
-                    _ => self.found.push(Found { entry: ix, part, is_chosen: self.options.budget.is_none() }),
+                    _ => self.found.push(Found { entry: ix, part, is_chosen }),
                 }
             }
         }
@@ -527,9 +599,11 @@ impl<'a> Slim<'a> {
             id.to_owned()
         };
         match (&self.options.into, &self.options.name) {
-            (Destination::New { .. }, Some(name)) => format!("; `bough cat {id}@{name}` prints it"),
+            (Destination::New { .. } | Destination::Appended, Some(name)) => {
+                format!("; `bough cat {id}@{name}` prints it")
+            }
             (Destination::Place, _) => "; `bough undo` restores it".into(),
-            (Destination::New { .. }, None) => String::new(),
+            (Destination::New { .. } | Destination::Appended, None) => String::new(),
         }
     }
 
@@ -609,12 +683,7 @@ impl Check<'_> {
             if session.entries.file(tip) != 0 || Some(tip) == was {
                 continue;
             }
-            let cost = if session.format == Format::Claude {
-                4 * session.entries.len()
-            } else {
-                thread.tree().ancestors(tip).count()
-            };
-            let Some(rest) = left.checked_sub(cost) else { break };
+            let Some(rest) = left.checked_sub(cost_of_context(session, &thread, tip)) else { break };
             left = rest;
             self.compare(Some(tip), image(tip), &mut compared)?;
             places += 1;

@@ -6,7 +6,7 @@ use crate::format::image::pixels;
 use crate::format::{Format, Session};
 use crate::json::Escapes;
 use crate::json::{each_item, each_member, member, place_in, quoted, string};
-use crate::model::{Count, Flags, Ix, Kind};
+use crate::model::{Count, Ix, Kind};
 use std::ops::Range;
 
 /// What a part of a line is.
@@ -82,7 +82,6 @@ const MOST_OF_IMAGE: u64 = 1600;
 
 /// Finds the parts of one line of the given kinds.
 pub(super) struct Finder<'l> {
-    format: Format,
     line: &'l [u8],
     kinds: &'l Kinds,
     parts: Vec<Part>,
@@ -90,10 +89,10 @@ pub(super) struct Finder<'l> {
 
 /// Returns the parts of the line of an entry, in the order of the line, without overlaps.
 pub(super) fn parts(session: &Session, ix: Ix, line: &[u8], kinds: &Kinds) -> Vec<Part> {
-    let mut finder = Finder { format: session.format, line, kinds, parts: Vec::new() };
+    let mut finder = Finder { line, kinds, parts: Vec::new() };
     let (kind, ty) = (session.entries.kind(ix), session.entries.ty(ix));
     match session.format {
-        Format::Claude => finder.claude(kind, session.entries.flags(ix)),
+        Format::Claude => finder.claude(kind),
         Format::Chimera => finder.chimera(kind),
         _ => finder.pi(ty),
     }
@@ -112,12 +111,13 @@ impl<'l> Finder<'l> {
         self.parts.push(Part { kind, at, instead, is_sent, tokens });
     }
 
-    fn claude(&mut self, kind: Kind, flags: Flags) {
+    fn claude(&mut self, kind: Kind) {
         let message = member(self.line, "message").unwrap_or_default();
         let content = member(message, "content").unwrap_or_default();
         match kind {
             Kind::Assistant => self.thinking(content),
-            _ => self.content(content, flags.has(Flags::RESULT), true),
+            // A prompt may have results and texts of its own.
+            _ => self.content(content, false, true),
         }
         let Some(copy) = member(self.line, "toolUseResult") else { return };
         if self.kinds.tool_use_result && copy.len() > SMALL {
@@ -213,7 +213,8 @@ impl<'l> Finder<'l> {
         }
     }
 
-    /// Finds images, and long texts if this is a result.
+    /// Finds images, and long texts if this is a result; what Claude Code has as a block of a prompt is a
+    /// result by itself.
     fn content(&mut self, content: &[u8], is_result: bool, is_sent: bool) {
         if content.first() == Some(&b'"') {
             if is_result {
@@ -225,29 +226,8 @@ impl<'l> Finder<'l> {
             let ty = member(block, "type").and_then(string).unwrap_or_default();
             match &*ty {
                 "image" | "document" if self.kinds.images => self.image(&ty, block, is_sent),
-                "text" if is_result && self.format != Format::Claude => {
-                    self.text(member(block, "text").unwrap_or_default(), is_sent);
-                }
-                "tool_result" => {
-                    let inner = member(block, "content").unwrap_or_default();
-                    self.result(inner, is_sent);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Finds the parts of the content of a result of Claude Code.
-    fn result(&mut self, content: &[u8], is_sent: bool) {
-        if content.first() == Some(&b'"') {
-            self.text(content, is_sent);
-            return;
-        }
-        for block in each_item(content) {
-            let ty = member(block, "type").and_then(string).unwrap_or_default();
-            match &*ty {
-                "image" | "document" if self.kinds.images => self.image(&ty, block, is_sent),
-                "text" => self.text(member(block, "text").unwrap_or_default(), is_sent),
+                "text" if is_result => self.text(member(block, "text").unwrap_or_default(), is_sent),
+                "tool_result" => self.content(member(block, "content").unwrap_or_default(), true, is_sent),
                 _ => {}
             }
         }
@@ -325,7 +305,7 @@ pub(super) fn is_only_thinking(line: &[u8]) -> bool {
     items.peek().is_some() && items.all(is_thinking)
 }
 
-fn is_thinking(item: &[u8]) -> bool {
+pub(super) fn is_thinking(item: &[u8]) -> bool {
     let ty = member(item, "type").and_then(string);
     matches!(ty.as_deref(), Some("thinking" | "redacted_thinking" | "redactedThinking"))
 }
