@@ -5,6 +5,7 @@ mod agents_after_writing;
 mod agents_random;
 mod archived;
 mod beside;
+mod cared;
 mod cherry_pick;
 mod claude_facts;
 mod claude_grown;

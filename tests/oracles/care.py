@@ -1,24 +1,30 @@
 #!/usr/bin/env python3
 """Asks the agents' own programs what they load and send after `drop`, `slim` and `join`.
 
-    tests/oracles/care.py [VERB…] [--file WORD] [--record]
+    tests/oracles/care.py [VERB…] [--file WORD] [--rich DIR] [--record]
 
-Each verb is carried out on copies of the sessions of the tests. The program must load the result, continue from the same entry,
-and send the same messages as before; after `slim`, those that were slimmed may differ, as many as bough says. For `join`, a
-session is taken apart: a turn is appended to one copy and another to a second one, and both are joined; the program must then
-see what it saw in the newer copy, and, after a switch, what it saw in the older one. One line for each failure, figures at the
-end; exit status 1 if there was a failure. The environment is that of `programs.py`.
+Each verb is carried out on copies of the sessions of the tests, and `slim` once for each of its options. The program must load the
+result, continue from the same entry, and send the same messages as before; after `slim`, those that were slimmed may differ, as many as
+bough says. For `join`, a session is taken apart: a turn is appended to one copy and another to a second one, and both are joined; the
+program must then see what it saw in the newer copy, and, after a switch, what it saw in the older one. One line for each failure, figures
+at the end; exit status 1 if there was a failure. The environment is that of `programs.py`.
 
-`--record` writes the answers to tests/cli/sessions/care.tsv: the verb, the session, the digest of the result, the program, the
-number of messages that it sends, and a digest of them.
+`--rich` names a folder with the same sessions, to which images, long results, thinking and state were added. A test makes it:
+
+    BOUGH_RICH=/tmp/rich cargo test --test cli -- --ignored rich_sessions_are_written
+
+`--record` writes the answers to tests/cli/sessions/care.tsv: the command, the session, the digest of the result, the program, the number
+of messages that it sends, and a digest of them.
 """
-import argparse, json, os, pathlib, shutil, sys, tempfile
+import argparse, json, os, pathlib, shutil, sys, tempfile, threading
 from concurrent.futures import ThreadPoolExecutor
 
 import programs
 
 RECORD = programs.SESSIONS / "care.tsv"
-SLIM = ["--images", "--results", "100", "--thinking", "--tool-use-result", "--snapshots"]
+ALL = ["--images", "--results=100", "--thinking", "--tool-use-result", "--snapshots", "--before-compaction"]
+SLIM = [[option] for option in ALL] + [["--budget=1", "--results=64", "--images"], ALL]
+RICH = None
 
 
 def sessions(word):
@@ -35,6 +41,19 @@ def sessions(word):
             yield file, "claude"
 
 
+def with_rich(word, verb):
+    """The same, and those with more in them, of which `slim` is asked."""
+    for file, program in sessions(word):
+        yield file, program
+        rich = RICH / file.relative_to(programs.SESSIONS) if RICH and verb == "slim" else None
+        if rich and rich.exists():
+            yield rich, program
+
+
+# What `slim` made of the sizes and the tokens, by option.
+sizes, counting = {}, threading.Lock()
+
+
 class Copy:
     """A session with the files that belong to it, in a folder of its own."""
 
@@ -42,8 +61,9 @@ class Copy:
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="bough-care-")).resolve()
         self.file = self.work / file.name
         shutil.copy(file, self.file)
-        if file.with_suffix("").is_dir():
-            shutil.copytree(file.with_suffix(""), self.file.with_suffix(""))
+        own = programs.SESSIONS / file.relative_to(RICH) if RICH and RICH in file.parents else file
+        if own.with_suffix("").is_dir():
+            shutil.copytree(own.with_suffix(""), self.file.with_suffix(""))
 
     def run(self, *words):
         return programs.bough(self.work, *words)
@@ -58,13 +78,18 @@ class Copy:
 def messages(program, answer):
     """What is sent: a list of comparable messages."""
     if program == "claude":
-        return [[block["kind"] if "kind" in block else block.get("type"), block["text"]] for block in answer["sent"] if block["uuid"]]
+        # The client joins the texts of one entry in some cases: the block then has the entry several times.
+        times = lambda block: len(block["uuid"]) if isinstance(block["uuid"], list) and len(set(block["uuid"])) == 1 else 1
+        return [[block["kind"] if "kind" in block else block.get("type"), block["text"]] for block in answer["sent"] if block["uuid"] for _ in range(times(block))]
     return [[message["role"], message["text_sha"]] for message in answer["context_messages"]]
 
 
+def name_of(file):
+    return f"rich/{file.relative_to(RICH)}" if RICH and RICH in file.parents else str(file.relative_to(programs.SESSIONS))
+
+
 def row(verb, file, program, result, sent):
-    name = str(file.relative_to(programs.SESSIONS))
-    return [verb, name, programs.digest(result), program, str(len(sent)), programs.digest(json.dumps(sent).encode())]
+    return [verb, name_of(file), programs.digest(result), program, str(len(sent)), programs.digest(json.dumps(sent).encode())]
 
 
 def compared(verb, words, file, program):
@@ -91,9 +116,14 @@ def compared(verb, words, file, program):
             return f"{len(was)} messages were sent, and {len(now)} are"
         if differ > may:
             return f"{differ} messages differ, and {may} parts were slimmed"
-        if program != "claude" and before["leaf"] != after["leaf"]:
+        if program != "claude" and before["leaf"] != after["leaf"] and "--append" not in words:
             return f"the leaf was {before['leaf']}, and is {after['leaf']}"
-        return row(verb, file, program, copy.file.read_bytes(), messages(program, after))
+        if verb == "slim":
+            with counting:
+                sizes.setdefault(" ".join(words[2:]), []).append((said["size"], said["tokens"]))
+        # A note may name the file.
+        result = copy.file.read_bytes().replace(str(copy.work).encode(), b"WORK")
+        return row(" ".join(words), file, program, result, messages(program, after))
 
 
 def joined(file, program):
@@ -118,6 +148,8 @@ def joined(file, program):
         newer, older = programs.ask(program, other), programs.ask(program, copy.file)
         older_head = json.loads(copy.run("status", "--json", copy.file).stdout)["head"]
         done = copy.run("join", copy.file, other, "--force", "--json")
+        if "no entry in common" in done.stderr:
+            return None  # A session without entries, before the turns were appended.
         if done.returncode != 0:
             return f"join: {done.stderr.strip()}"
         result = copy.file.read_bytes()
@@ -137,7 +169,8 @@ def joined(file, program):
 
 VERBS = {
     "drop": lambda file, program: compared("drop", ["drop", "--others"], file, program),
-    "slim": lambda file, program: compared("slim", ["slim", "--in-place", *SLIM], file, program),
+    "slim": lambda file, program: [compared("slim", ["slim", "--in-place", *options], file, program) for options in SLIM],
+    "edit": lambda file, program: compared("slim", ["slim", "--append", "--results=100", "--images"], file, program) if program == "pi" else None,
     "join": joined,
 }
 
@@ -146,31 +179,39 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", nargs="*")
     parser.add_argument("--file", default="", metavar="WORD")
+    parser.add_argument("--rich", metavar="DIR", type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("--record", action="store_true")
     args = parser.parse_args()
+    global RICH
+    RICH = args.rich
     rows, failures = [], 0
     for verb in args.verb or VERBS:
         counts = {}
         # Seeds and times of `join` are set for the whole program, so it asks one after the other.
         with ThreadPoolExecutor(1 if verb == "join" else 2) as pool:
-            todo = list(sessions(args.file))
+            todo = list(with_rich(args.file, "slim" if verb == "edit" else verb))
             for (file, program), found in zip(todo, pool.map(lambda one: VERBS[verb](*one), todo)):
-                asked, tried = counts.get(program, (0, 0))
-                counts[program] = (asked + (found is not None), tried + 1)
-                if isinstance(found, str):
-                    failures += 1
-                    print(f"{verb}: {file.relative_to(programs.SESSIONS)}: {found}", flush=True)
-                elif found is not None:
-                    rows.append(found)
+                for one in found if verb == "slim" else [found]:
+                    asked, tried = counts.get(program, (0, 0))
+                    counts[program] = (asked + (one is not None), tried + 1)
+                    if isinstance(one, str):
+                        failures += 1
+                        print(f"{verb}: {name_of(file)}: {one}", flush=True)
+                    elif one is not None:
+                        rows.append(one)
         for program, (asked, tried) in sorted(counts.items()):
-            print(f"{verb}: {program}: {asked} of {tried} sessions compared", flush=True)
+            print(f"{verb}: {program}: {asked} of {tried} results compared", flush=True)
+    for options, all in sizes.items():
+        before, after = (sum(size[key] for size, _ in all) for key in ("before", "after"))
+        full, left = (sum(tokens[key] for _, tokens in all) for key in ("before", "after"))
+        print(f"{options}: {len(all)} sessions, {before} to {after} bytes, {full} to {left} tokens", flush=True)
     print(f"{failures} failures")
     if args.record:
         kept = [line.split("\t") for line in RECORD.read_text().splitlines()[1:]] if RECORD.exists() else []
         new = {(row[0], row[1]) for row in rows}
         rows += [line for line in kept if (line[0], line[1]) not in new]
         rows.sort()
-        RECORD.write_text("\n".join("\t".join(line) for line in [["verb", "session", "wrote", "program", "sent", "digest"], *rows]) + "\n")
+        RECORD.write_text("\n".join("\t".join(line) for line in [["command", "session", "wrote", "program", "sent", "digest"], *rows]) + "\n")
     sys.exit(1 if failures else 0)
 
 
