@@ -91,7 +91,9 @@ pub struct Args {
     #[arg(short = 'z')]
     nul: bool,
 
-    /// List all checks: level, name, whether there is a repair, and what they find
+    /// List all checks, with what they find
+    ///
+    /// Each has its level, its name, and whether there is a repair.
     #[arg(long)]
     list_checks: bool,
 

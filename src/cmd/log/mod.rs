@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(short, long, conflicts_with = "all_sessions")]
     project: bool,
 
-    /// The logs of the sessions that a file lists, or standard input (`-`)
+    /// The logs of the sessions that a file (or `-`) lists
     ///
     /// The list has one path a line, or paths that are separated by NUL bytes.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["project", "all_sessions"], value_hint = clap::ValueHint::FilePath)]

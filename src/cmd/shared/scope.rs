@@ -33,7 +33,7 @@ pub(crate) struct Scope {
     #[arg(long, alias = "all-sessions")]
     pub(crate) all: bool,
 
-    /// The sessions that a file lists, or standard input (`-`)
+    /// The sessions that a file (or `-`) lists
     ///
     /// The list has one path a line, or paths that are separated by NUL bytes. They are relative to
     /// the current folder. Only these files are read, without those of their subagents.
