@@ -161,7 +161,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -191,7 +191,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -257,7 +257,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -323,7 +323,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -353,7 +353,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -399,7 +399,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -429,7 +429,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -475,7 +475,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -505,7 +505,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -535,7 +535,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -565,7 +565,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -595,7 +595,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -610,7 +610,7 @@ _bough() {
             return 0
             ;;
         bough__convert)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --store --cwd --thinking --max-loss --dry-run --force --allow --wait --help [SESSION]"
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --store --cwd --thinking --tools --no-source --anew --max-loss --dry-run --force --allow --wait --help [SESSION]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -625,7 +625,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -677,6 +677,10 @@ _bough() {
                     COMPREPLY=($(compgen -W "keep text drop" -- "${cur}"))
                     return 0
                     ;;
+                --tools)
+                    COMPREPLY=($(compgen -W "keep map" -- "${cur}"))
+                    return 0
+                    ;;
                 --max-loss)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -712,7 +716,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -750,7 +754,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -788,7 +792,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -861,7 +865,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -921,7 +925,7 @@ _bough() {
             return 0
             ;;
         bough__fsck)
-            opts="-s -q -z -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --places --strict --porcelain --list-checks --explain --project --all --dry-run --force --allow --wait --help [FILE|FOLDER]..."
+            opts="-s -q -z -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --places --strict --porcelain --list-checks --explain --project --all --files-from --dry-run --force --allow --wait --help [FILE|FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -936,7 +940,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -963,6 +967,21 @@ _bough() {
                     COMPREPLY=($(compgen -W "empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file" -- "${cur}"))
                     return 0
                     ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
                     return 0
@@ -979,7 +998,7 @@ _bough() {
             return 0
             ;;
         bough__grep)
-            opts="-s -q -p -i -w -F -c -l -z -n -v -A -B -C -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --since --until --help <RE> [FILE]..."
+            opts="-s -q -p -i -w -F -c -l -z -n -v -A -B -C -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --since --until --help <RE> [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -994,11 +1013,26 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --after-context)
@@ -1064,7 +1098,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1094,7 +1128,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1166,7 +1200,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1189,7 +1223,7 @@ _bough() {
             return 0
             ;;
         bough__log)
-            opts="-s -q -p -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --project --all-sessions --reverse --max-count --skip --since --until --date --kind --filter --grep --prompts --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
+            opts="-s -q -p -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --project --files-from --all-sessions --reverse --max-count --skip --since --until --date --kind --filter --grep --prompts --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1204,11 +1238,26 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --max-count)
@@ -1278,7 +1327,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1315,7 +1364,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1361,7 +1410,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1376,7 +1425,7 @@ _bough() {
             return 0
             ;;
         bough__migrate)
-            opts="-s -q -o -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --project --all --dry-run --force --allow --wait --help [FILE]..."
+            opts="-s -q -o -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --project --all --files-from --dry-run --force --allow --wait --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1391,7 +1440,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1436,6 +1485,21 @@ _bough() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
                     return 0
@@ -1467,7 +1531,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1530,7 +1594,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1568,7 +1632,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1602,7 +1666,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1632,7 +1696,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1678,7 +1742,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1730,7 +1794,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1745,7 +1809,7 @@ _bough() {
             return 0
             ;;
         bough__sessions)
-            opts="-s -q -p -n -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --archived --lost --agent --cwd --since --until --date --sort --max-count --tree --agents --quick --paths --help [FOLDER]..."
+            opts="-s -q -p -n -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --archived --lost --agent --cwd --since --until --date --sort --max-count --tree --agents --quick --paths --help [FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1760,11 +1824,26 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --agent)
@@ -1825,7 +1904,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1855,7 +1934,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1920,7 +1999,7 @@ _bough() {
             return 0
             ;;
         bough__stats)
-            opts="-s -q -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --by --since --until --help [FILE]..."
+            opts="-s -q -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --by --since --until --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1935,11 +2014,26 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --by)
@@ -1977,7 +2071,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2007,7 +2101,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2057,7 +2151,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2103,7 +2197,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode" -- "${cur}"))
                     return 0
                     ;;
                 --color)

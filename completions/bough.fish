@@ -965,7 +965,7 @@ agent-without-anchor\t''
 anchor-without-agent\t''
 missing-blob\t''
 missing-result-file\t''"
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l files-from -d 'The sessions that a file lists, one path a line, or separated by NUL bytes' -r -F
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l files-from -d 'The sessions that a file (or `-`) lists' -r -F
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
 truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
@@ -982,7 +982,7 @@ complete -c bough -n "__fish_bough_using_subcommand fsck" -l places -d 'Check wh
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l strict -d 'Also exit with 1 if there are only warnings'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l porcelain -d 'Print tab-separated findings for scripts: file, line, level, check, id, message'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s z -d 'End rows of `--porcelain` and `--json` with NUL'
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l list-checks -d 'List all checks: level, name, whether there is a repair, and what they find'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l list-checks -d 'List all checks, with what they find'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s p -l project -d 'All sessions of the current project'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l all -d 'All sessions of all agents'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
@@ -1007,7 +1007,7 @@ opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand grep" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand grep" -l files-from -d 'The sessions that a file lists, one path a line, or separated by NUL bytes' -r -F
+complete -c bough -n "__fish_bough_using_subcommand grep" -l files-from -d 'The sessions that a file (or `-`) lists' -r -F
 complete -c bough -n "__fish_bough_using_subcommand grep" -s A -l after-context -d 'Also print the N entries after each match on the path' -r
 complete -c bough -n "__fish_bough_using_subcommand grep" -s B -l before-context -d 'Also print the N entries before each match on the path' -r
 complete -c bough -n "__fish_bough_using_subcommand grep" -s C -l context -d 'Also print the N entries before and after each match' -r
@@ -1151,7 +1151,7 @@ opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand log" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand log" -l files-from -d 'The logs of the sessions that a file lists, one path a line, or separated by NUL bytes' -r -F
+complete -c bough -n "__fish_bough_using_subcommand log" -l files-from -d 'The logs of the sessions that a file (or `-`) lists' -r -F
 complete -c bough -n "__fish_bough_using_subcommand log" -s n -l max-count -d 'Print at most N entries; also `-N`' -r
 complete -c bough -n "__fish_bough_using_subcommand log" -l skip -d 'Skip the first N entries' -r
 complete -c bough -n "__fish_bough_using_subcommand log" -l since -d 'Only entries since a time: a date, an age such as `2h`, or `yesterday`' -r
@@ -1317,7 +1317,7 @@ complete -c bough -n "__fish_bough_using_subcommand migrate" -s o -l output -d '
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l to -d 'Upgrade only to this version' -r -f -a "2\t''
 3\t''"
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l id-seed -d 'Derive the new ids from SEED, so that they are the same each time' -r
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l files-from -d 'The sessions that a file lists, one path a line, or separated by NUL bytes' -r -F
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l files-from -d 'The sessions that a file (or `-`) lists' -r -F
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
 truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
@@ -1577,7 +1577,7 @@ opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l files-from -d 'The sessions that a file lists, one path a line, or separated by NUL bytes' -r -F
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l files-from -d 'The sessions that a file (or `-`) lists' -r -F
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l agent -d 'Only sessions of this agent: `pi`, `omp`, `claude`, `chimera`, `codex`, `gemini` or `copilot`' -r -f -a "pi\t''
 omp\t''
 claude\t''
@@ -1702,7 +1702,7 @@ opencode\t''"
 complete -c bough -n "__fish_bough_using_subcommand stats" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand stats" -l files-from -d 'The sessions that a file lists, one path a line, or separated by NUL bytes' -r -F
+complete -c bough -n "__fish_bough_using_subcommand stats" -l files-from -d 'The sessions that a file (or `-`) lists' -r -F
 complete -c bough -n "__fish_bough_using_subcommand stats" -l by -d 'Group the counts by one or two of these, separated by a comma' -r -f -a "branch\t'Each branch, with what no earlier branch has'
 model\t'Each model'
 tool\t'Each tool'

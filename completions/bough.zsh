@@ -489,7 +489,7 @@ _arguments "${_arguments_options[@]}" : \
 '*--only=[Run only these checks]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '*--skip=[Skip these checks]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '--explain=[Explain a check]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
-'(-p --project --all)--files-from=[The sessions that a file lists, one path a line, or separated by NUL bytes]:FILE:_files' \
+'(-p --project --all)--files-from=[The sessions that a file (or \`-\`) lists]:FILE:_files' \
 '*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
 truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
@@ -507,7 +507,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--strict[Also exit with 1 if there are only warnings]' \
 '(--json)--porcelain[Print tab-separated findings for scripts\: file, line, level, check, id, message]' \
 '-z[End rows of \`--porcelain\` and \`--json\` with NUL]' \
-'--list-checks[List all checks\: level, name, whether there is a repair, and what they find]' \
+'--list-checks[List all checks, with what they find]' \
 '(--all)-p[All sessions of the current project]' \
 '(--all)--project[All sessions of the current project]' \
 '--all[All sessions of all agents]' \
@@ -525,7 +525,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(-p --project --all)--files-from=[The sessions that a file lists, one path a line, or separated by NUL bytes]:FILE:_files' \
+'(-p --project --all)--files-from=[The sessions that a file (or \`-\`) lists]:FILE:_files' \
 '-A+[Also print the N entries after each match on the path]:N:_default' \
 '--after-context=[Also print the N entries after each match on the path]:N:_default' \
 '-B+[Also print the N entries before each match on the path]:N:_default' \
@@ -655,7 +655,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(-p --project --all-sessions)--files-from=[The logs of the sessions that a file lists, one path a line, or separated by NUL bytes]:FILE:_files' \
+'(-p --project --all-sessions)--files-from=[The logs of the sessions that a file (or \`-\`) lists]:FILE:_files' \
 '-n+[Print at most N entries; also \`-N\`]:N:_default' \
 '--max-count=[Print at most N entries; also \`-N\`]:N:_default' \
 '--skip=[Skip the first N entries]:N:_default' \
@@ -776,7 +776,7 @@ _arguments "${_arguments_options[@]}" : \
 '--output=[Write to this file and leave the old one unchanged; \`-\` is standard output]:FILE:_files' \
 '--to=[Upgrade only to this version]:VERSION:(2 3)' \
 '--id-seed=[Derive the new ids from SEED, so that they are the same each time]:SEED:_default' \
-'(-p --project --all)--files-from=[The sessions that a file lists, one path a line, or separated by NUL bytes]:FILE:_files' \
+'(-p --project --all)--files-from=[The sessions that a file (or \`-\`) lists]:FILE:_files' \
 '*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
 truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
@@ -987,7 +987,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(-p --project --all)--files-from=[The sessions that a file lists, one path a line, or separated by NUL bytes]:FILE:_files' \
+'(-p --project --all)--files-from=[The sessions that a file (or \`-\`) lists]:FILE:_files' \
 '--agent=[Only sessions of this agent\: \`pi\`, \`omp\`, \`claude\`, \`chimera\`, \`codex\`, \`gemini\` or \`copilot\`]:AGENT:(pi omp claude chimera codex gemini copilot)' \
 '()--cwd=[List the sessions of another working directory]:FOLDER:_files -/' \
 '--since=[Only sessions written since a time\: a date, or an age such as \`3d\`]:TIME:_default' \
@@ -1086,7 +1086,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(-p --project --all)--files-from=[The sessions that a file lists, one path a line, or separated by NUL bytes]:FILE:_files' \
+'(-p --project --all)--files-from=[The sessions that a file (or \`-\`) lists]:FILE:_files' \
 '*--by=[Group the counts by one or two of these, separated by a comma]:WHAT:((branch\:"Each branch, with what no earlier branch has"
 model\:"Each model"
 tool\:"Each tool"
