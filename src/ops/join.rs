@@ -238,20 +238,8 @@ fn rename_conflicts(one: Side<'_, '_>, other: Side<'_, '_>) -> Result<Vec<(Strin
     let (a, b) = (by_id(one.1), by_id(other.1));
     // By file: the new ids, by the old ones.
     let mut names: [HashMap<Key, String>; 2] = [HashMap::new(), HashMap::new()];
-    // Parents come first: what follows from another id of a parent is not a conflict.
-    let mut shared: Vec<(&Key, &Vec<usize>)> = a.iter().filter(|(id, _)| b.contains_key(id)).collect();
-    shared.sort_by_key(|(_, rows)| rows.last().copied());
-    for (id, mine) in shared {
-        let Some(theirs) = b.get(id) else { continue };
-        // The last line with an id represents it. Whoever has the other's, went on from it.
-        let (last, their_last) = (
-            &one.1[*mine.last().expect("an id has lines")],
-            &other.1[*theirs.last().expect("an id has lines")],
-        );
-        let has = |rows: &[Row], list: &[usize], hash: &Hash| list.iter().any(|at| rows[*at].hash == *hash);
-        if has(other.1, theirs, &last.hash) || has(one.1, mine, &their_last.hash) || last.is_head_of_file {
-            continue;
-        }
+    for id in differing(&one, &other, &a, &b)? {
+        let (last, their_last) = (last_of(one.1, &a, id), last_of(other.1, &b, id));
         let now = |side, row: &Row, names| -> Result<Hash, Error> {
             Ok(renamed(side, row, names)?.map_or(row.hash, |line| Sha256::digest(&line).into()))
         };
@@ -265,7 +253,7 @@ fn rename_conflicts(one: Side<'_, '_>, other: Side<'_, '_>) -> Result<Vec<(Strin
         let ix = row.ix.expect("an entry has an index");
         let old = side.id(ix)?;
         let new = id_of_content(side.session.format, &old, &row.hash);
-        names[file].insert(*id, new.clone());
+        names[file].insert(id, new.clone());
         found.push((old, new));
     }
     let hashes = |rows: &[Row]| rows.iter().map(|row| row.hash).collect::<HashSet<Hash>>();
@@ -274,6 +262,57 @@ fn rename_conflicts(one: Side<'_, '_>, other: Side<'_, '_>) -> Result<Vec<(Strin
     rename(other.0, other.1, &names[1], &of_one)?;
     found.sort();
     Ok(found)
+}
+
+/// Returns the row that represents an id: the last one that has it.
+fn last_of<'r>(rows: &'r [Row], by_id: &HashMap<Key, Vec<usize>>, id: Key) -> &'r Row {
+    &rows[*by_id[&id].last().expect("an id has lines")]
+}
+
+/// Returns the ids under which both files have different content, each after those that its lines
+/// name: what follows from another id of a parent is not a conflict. In a cycle, the order is that of
+/// the ids.
+fn differing(
+    one: &Side<'_, '_>,
+    other: &Side<'_, '_>,
+    a: &HashMap<Key, Vec<usize>>,
+    b: &HashMap<Key, Vec<usize>>,
+) -> Result<Vec<Key>, Error> {
+    let has = |rows: &[Row], list: &[usize], hash: &Hash| list.iter().any(|at| rows[*at].hash == *hash);
+    let differs = |id: Key| {
+        let (last, their_last) = (last_of(one.1, a, id), last_of(other.1, b, id));
+        // Whoever has the other's, went on from it.
+        !(has(other.1, &b[&id], &last.hash) || has(one.1, &a[&id], &their_last.hash) || last.is_head_of_file)
+    };
+    let mut left: Vec<Key> = a.keys().copied().filter(|id| b.contains_key(id) && differs(*id)).collect();
+    left.sort_unstable_by(|one, other| other.cmp(one));
+    let differing: HashSet<Key> = left.iter().copied().collect();
+    let (mut order, mut begun, mut done) = (Vec::new(), HashSet::new(), HashSet::new());
+    // An id stays on the stack until those that its lines name are done.
+    while let Some(id) = left.last().copied() {
+        if begun.insert(id) {
+            let mut named = named_by(one.0, last_of(one.1, a, id))?;
+            named.extend(named_by(other.0, last_of(other.1, b, id))?);
+            named.retain(|named| differing.contains(named) && !begun.contains(named));
+            named.sort_unstable_by(|one, other| other.cmp(one));
+            left.extend(named);
+        } else {
+            left.pop();
+            if done.insert(id) {
+                order.push(id);
+            }
+        }
+    }
+    Ok(order)
+}
+
+/// Returns the entries that a line names, besides itself.
+fn named_by(side: Snapshot<'_>, row: &Row) -> Result<Vec<Key>, Error> {
+    let line = side.source.bytes(Span { file: 0, ..row.span })?;
+    let known = side.session.format.names();
+    let keys = [&[known.parent, known.kept][..], &REFERENCES].concat();
+    let named = keys.into_iter().filter_map(|key| value(&line, &[key]).and_then(string));
+    Ok(named.map(|id| Key::hash(id.as_bytes())).filter(|id| row.id != Some(*id)).collect())
 }
 
 /// The fields of a line that name entries, besides those of [`Format::names`].

@@ -150,7 +150,9 @@ fn random_pairs() {
     let first: u64 = std::env::var("BOUGH_FROM").map_or(1, |from| from.parse().unwrap());
     let count: u64 = std::env::var("BOUGH_RANDOM").map_or(240, |count| count.parse().unwrap());
     let (mut diverged, mut conflicts) = (0, 0);
-    for seed in first..first + count {
+    // In the result, a child of the entry that got a new id comes before the entry that kept it.
+    let known = [2635];
+    for seed in (first..first + count).chain(known) {
         let (a, b) = pair(seed);
         let (one, other) = (a.text(), b.text());
         let (result, made) =
