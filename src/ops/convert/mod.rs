@@ -473,6 +473,8 @@ fn object(arguments: &str) -> Cow<'_, str> {
     let is_object =
         arguments.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(arguments).is_ok();
     match is_object {
+        // In JSON, a line break is never part of a string; a session has an entry on a line.
+        true if arguments.contains(['\n', '\r']) => Cow::Owned(arguments.replace(['\n', '\r'], "")),
         true => Cow::Borrowed(arguments),
         false if arguments.trim().is_empty() => Cow::Borrowed("{}"),
         false => Cow::Owned(serde_json::json!({ "input": arguments }).to_string()),
