@@ -217,8 +217,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// Breaks a list of facts, as in `2 in · 3 out`, into lines of at most `width` display cells.
 ///
-/// Breaks only between facts, so that no id and no number is cut; a fact that is wider than a line is a
-/// line.
+/// Breaks only between facts, so that no id and no number is cut; a fact that is wider than a line is
+/// broken at its commas, or else is a line.
 pub fn wrap_facts(text: &str, width: usize) -> Vec<String> {
     const BETWEEN: &str = " · ";
     if is_whole() || self::width(text) <= width {
@@ -231,9 +231,23 @@ pub fn wrap_facts(text: &str, width: usize) -> Vec<String> {
                 line.push_str(BETWEEN);
                 line.push_str(fact);
             }
-            _ => lines.push(fact.to_owned()),
+            _ if self::width(fact) <= width => lines.push(fact.to_owned()),
+            _ => lines.extend(at_commas(fact, width)),
         }
     }
+    lines
+}
+
+/// Breaks a fact after commas, into lines of at most `width` display cells where that is possible.
+fn at_commas(fact: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in fact.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(line) if self::width(line) + self::width(part.trim_end()) <= width => line.push_str(part),
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
     lines
 }
 
@@ -281,6 +295,8 @@ mod tests {
         check("1 in · 2 out · 3 more", 12, &["1 in · 2 out", "3 more"]);
         check("long-id · b · c",        5, &["long-id", "b · c"]);
         check("中文 · 字",               8, &["中文", "字"]);
+        check("1 in, 2 out · 3",        6, &["1 in,", "2 out", "3"]);
+        check("1 in, 2 out · 3",       11, &["1 in, 2 out", "3"]);
     }
 
     #[test]

@@ -277,7 +277,7 @@ fn many_messages_that_gemini_took_back_are_read_in_time() {
 #[test]
 fn the_repair_of_many_orphans_is_proved_in_time() {
     let orphan = |at: usize| {
-        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
         let mut line = claude(at, Some(0), role, None, json!(format!("text {at}")));
         line["parentUuid"] = json!(format!("lost{at}"));
         line
