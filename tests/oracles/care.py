@@ -138,7 +138,7 @@ def joined(file, program):
         if programs.ask(program, file).get("error"):
             return None
         env = dict(os.environ)
-        for path, text, seed, now in [(copy.file, "here", "a", "2027-01-15T12:00:00Z"), (other, "there", "b", "2027-01-15T12:05:00Z")]:
+        for path, text, seed, now in [(copy.file, "One more, of the older copy.", "a", "2027-01-15T12:00:00Z"), (other, "Another one, of the newer copy.", "b", "2027-01-15T12:05:00Z")]:
             programs.SEED, programs.NOW = seed, now
             done = copy.run("append", "--kind", "message", "--text", text, "--force", path)
             if done.returncode != 0:
