@@ -129,10 +129,12 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
         reach(total),
     );
     let is_ascii = ui.look.ascii;
-    text::wrap_facts(&facts, ui.look.width).into_iter().try_for_each(|line| {
+    let width = ui.look.width;
+    for line in text::wrap_facts(&facts, width).iter().flat_map(|line| text::wrap_at_commas(line, width)) {
         let line = if is_ascii { line.replace('·', "-") } else { line };
-        writeln!(ui.out(), "{line}")
-    })
+        writeln!(ui.out(), "{line}")?;
+    }
+    Ok(())
 }
 
 /// Returns how much of the sessions HEAD leads to. Without errors, the rest is on other branches;
