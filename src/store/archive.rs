@@ -963,7 +963,7 @@ mod tests {
         let contents = archive.read().unwrap();
         assert_eq!(place.unpack(contents.latest()[0]).unwrap(), b"other\n");
         assert_eq!(fs::read_dir(archive.folder().join("links")).unwrap().count(), 2);
-        fs::write(&path, b"oTher\n").unwrap();
+        fs::write(&path, b"OTHER\n").unwrap();
         assert_eq!(archive.verify(&contents)[0].why, "it was changed in place");
         let (states, freed) = archive.begin().unwrap().prune(|item| item.bytes == 6).unwrap();
         assert_eq!((states, freed), (2, 13));

@@ -3,8 +3,8 @@
 //! [`conversation`] reads what the source would send, on every branch; each target writes it in a
 //! file of its own. What a target can't hold is counted as a loss, and never dropped in silence.
 //!
-//! The new session carries the lines of the old one ([`original`]), which its agent never sends. A
-//! conversion back ([`back`]) finds them: what was not touched since comes back byte for byte.
+//! The new session carries the lines of the old one (`original.rs`), which its agent never sends. A
+//! conversion back (`back.rs`) finds them: what was not touched since comes back byte for byte.
 
 mod back;
 mod chimera;
