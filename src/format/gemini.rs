@@ -76,12 +76,7 @@ impl Dialect for Gemini {
     }
 
     fn head(&self, session: &Session) -> Head {
-        let rules = [
-            "the last message in the file",
-            "the last message that was not undone",
-            "all messages were undone",
-        ];
-        rewinds::head(session, session.tree.entries_in_tree().next_back(), rules)
+        rewinds::head_of_messages(session)
     }
 
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {

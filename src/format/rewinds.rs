@@ -190,6 +190,13 @@ fn is_put_before(entries: &Entries, ix: Ix) -> bool {
     }
 }
 
+/// Returns HEAD of a session whose entries are all messages: the last one that was not undone.
+pub(super) fn head_of_messages(session: &Session) -> Head {
+    let rules =
+        ["the last message in the file", "the last message that was not undone", "all messages were undone"];
+    head(session, session.tree.entries_in_tree().next_back(), rules)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::format::Session;
