@@ -514,10 +514,10 @@ impl Total {
                 Count("info is", "infos are", self.unlisted as usize)
             ));
         }
-        let named = global.session.iter().chain(&args.files);
-        let files: String = named.map(|file| format!(" {}", text::shell_word(file))).collect();
+        let named = || global.session.iter().chain(&args.files);
+        let files: String = named().map(|file| format!(" {}", text::shell_word(file))).collect();
         let count = self.repairable + self.untried;
-        let is_piped = files.split(' ').any(|file| file == "-") || args.scope.is_piped();
+        let is_piped = named().any(|file| file == "-") || args.scope.is_piped();
         let files = args.scope.words() + &files;
         if count > 0 && !is_piped {
             let can = if self.untried > 0 { "tries to repair" } else { "can repair" };
