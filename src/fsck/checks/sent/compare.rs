@@ -118,7 +118,7 @@ pub(crate) fn compare(
             continue;
         }
         // Many branches may end at one place: what is sent there is read once.
-        let again = proof.sent_after.borrow().holds(end);
+        let again = proof.sent_after.borrow().get(Some(end)).is_some();
         let cost = old_tree.cost(leaf) + if again { 1 } else { new_tree.cost(end) };
         let Some(rest) = left.checked_sub(cost) else {
             if clear {
@@ -749,10 +749,6 @@ impl Recent {
 
     fn get(&self, end: Option<Ix>) -> Option<Rc<SentAfter>> {
         self.places.iter().find(|(of, _)| *of == end).map(|(_, sent)| sent.clone())
-    }
-
-    fn holds(&self, end: Ix) -> bool {
-        self.places.iter().any(|(of, _)| *of == Some(end))
     }
 
     fn add(&mut self, end: Option<Ix>, sent: Rc<SentAfter>) {
