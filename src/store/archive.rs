@@ -15,6 +15,7 @@
 //! Blobs are complete and on the disk before the manifest names them: if the program is stopped, the
 //! archive is valid up to the last whole line, and the next run goes on.
 
+use super::lock::Lock;
 use super::oplog::{Log, hex};
 use super::write::{stamp, sys, temp};
 use crate::model::Time;
@@ -250,16 +251,10 @@ impl Archive {
     pub fn begin(&self) -> io::Result<Writer> {
         make_folder(&self.folder)?;
         let lock = OpenOptions::new().read(true).append(true).create(true).open(self.folder.join("lock"))?;
-        match lock.try_lock() {
-            Err(fs::TryLockError::WouldBlock) => {
-                let words = "another bough is writing to the archive";
-                return Err(io::Error::new(io::ErrorKind::WouldBlock, words));
-            }
-            Err(fs::TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
-                return Err(error);
-            }
-            _ => {}
-        }
+        let Some(lock) = Lock::try_alone(lock)? else {
+            let words = "another bough is writing to the archive";
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, words));
+        };
         // What an interrupted process left.
         for file in self.leftovers() {
             let _ = sys::remove(&file);
@@ -373,7 +368,7 @@ impl Archive {
 pub struct Unpacked {
     files: Vec<temp::Temp>,
     /// As long as it is held, `op prune` does not take the files for leftovers.
-    _writing: Option<File>,
+    _writing: Option<Lock>,
 }
 
 impl Unpacked {
@@ -468,7 +463,7 @@ pub struct Writer {
     bytes: u64,
     /// Whether files are linked, if the file system allows it.
     links: bool,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Writer {

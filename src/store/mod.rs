@@ -15,6 +15,7 @@ pub mod continued;
 mod error;
 mod files;
 pub mod locate;
+mod lock;
 mod new_file;
 pub mod oplog;
 pub mod project;

@@ -11,6 +11,7 @@ mod reader;
 
 pub use reader::{Operations, Reader};
 
+use super::lock::Lock;
 use super::write::stamp;
 use super::write::{steps, sys, temp};
 use crate::model::Time;
@@ -356,32 +357,22 @@ impl Log {
         Ok(last.map(|operation| operation.from))
     }
 
-    /// Declares that this process is writing until the returned file is dropped, so that its
+    /// Declares that this process is writing until the returned lock is dropped, so that its
     /// unfinished work is not cleaned up. Returns `None` if there is no place to declare it.
-    pub(in crate::store) fn enter(&self) -> Option<File> {
-        let file = self.writers().ok()?;
-        file.lock_shared().ok()?;
-        Some(file)
+    pub(in crate::store) fn enter(&self) -> Option<Lock> {
+        Lock::shared(self.writers().ok()?).ok()
     }
 
-    /// Keeps others from writing until the returned file is dropped. Returns `None` while another
+    /// Keeps others from writing until the returned lock is dropped. Returns `None` while another
     /// process is writing.
-    pub fn lock_out_writers(&self) -> io::Result<Option<File>> {
-        let file = self.writers()?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(fs::TryLockError::WouldBlock) => Ok(None),
-            Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                Ok(Some(file))
-            }
-            Err(fs::TryLockError::Error(error)) => Err(error),
-        }
+    pub fn lock_out_writers(&self) -> io::Result<Option<Lock>> {
+        Lock::try_alone(self.writers()?)
     }
 
     /// Returns whether another process is writing, so that its unfinished files are not leftovers.
     pub fn is_in_use(&self) -> bool {
         let file = steps::open(&self.folder.join("writers"));
-        file.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
+        file.is_ok_and(|file| matches!(Lock::try_alone(file), Ok(None)))
     }
 
     /// Records a folder in which a new file is left unfinished if the program is killed. Creating

@@ -2,6 +2,7 @@
 
 use super::steps::{self, Failed, Ready};
 use super::{Done, Refusal, WriteOptions, sys};
+use crate::store::lock::Lock;
 use crate::store::oplog::lines::Line;
 use crate::store::oplog::{Log, Operation, Progress, Step};
 use crate::store::undo;
@@ -44,7 +45,7 @@ struct Entry {
     /// The folders that the log contains.
     synced_folders: BTreeSet<PathBuf>,
     /// Declares to other processes that this one is writing.
-    enters: Option<File>,
+    enters: Option<Lock>,
 }
 
 impl Entry {
