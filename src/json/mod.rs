@@ -24,7 +24,8 @@ pub use edit::{Escapes, quoted, set_field, write_string};
 pub use edits::{Edits, FieldChange};
 pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
 pub use object::{
-    Members, each_item, each_member, each_object, end_of_string, member, place_in, string, string_of, text,
+    Members, each_item, each_member, each_object, end_of_string, member, member_at, place_in, string,
+    string_of, text,
 };
 pub use prefilter::{Prefilter, Run, is_plain};
 pub use pretty::pretty;

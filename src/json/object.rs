@@ -1,7 +1,8 @@
 //! Walking the members of an object and the items of a list that the reader has already checked.
 
 use super::fields::Str;
-use super::string::{decode, place};
+use super::scan::closing_quote;
+use super::string::decode;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -123,6 +124,11 @@ pub fn member<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
     found
 }
 
+/// Returns the value at a path of keys, each as [`member`] finds it.
+pub fn member_at<'l>(object: &'l [u8], path: &[&str]) -> Option<&'l [u8]> {
+    path.iter().try_fold(object, |object, key| member(object, key))
+}
+
 /// Returns the text of a key of an object, like [`member`]; empty if its value is not a string.
 pub fn text<'l>(object: &'l [u8], key: &str) -> Cow<'l, str> {
     member(object, key).and_then(string).unwrap_or_default()
@@ -221,40 +227,9 @@ fn comma(bytes: &[u8], at: usize) -> usize {
 
 /// Returns the offset after a string whose opening quote is at `at`, or `None` if the string does
 /// not end.
+#[inline]
 pub fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
-    let from = at + 1;
-    let mut next = from;
-    loop {
-        // In text, there are many more backslashes than quotes: only those before a quote count.
-        let rest = bytes.get(next..)?;
-        // After an escaped quote, it is a long text.
-        let found = if next == from { quote(rest) } else { memchr::memchr(b'"', rest) };
-        let quote = next + found?;
-        if bytes[quote - 1] != b'\\' {
-            return Some(quote + 1);
-        }
-        let backslashes = bytes[from..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if backslashes % 2 == 0 {
-            return Some(quote + 1);
-        }
-        next = quote + 1;
-    }
-}
-
-/// Returns the offset of the first quote. Most strings are short: a call of a search would cost
-/// more than looking at their first bytes here.
-#[inline(always)]
-fn quote(bytes: &[u8]) -> Option<usize> {
-    const WORDS: usize = 4;
-    let mut rest = bytes;
-    for _ in 0..WORDS {
-        let Some((word, after)) = rest.split_first_chunk() else { break };
-        if let Some(quote) = place(u64::from_le_bytes(*word), b'"') {
-            return Some(bytes.len() - rest.len() + quote);
-        }
-        rest = after;
-    }
-    memchr::memchr(b'"', rest).map(|quote| bytes.len() - rest.len() + quote)
+    Some(at + 1 + closing_quote(bytes.get(at + 1..)?)? + 1)
 }
 
 fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {

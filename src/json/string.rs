@@ -24,17 +24,10 @@ pub(super) fn is_escaped(raw: &[u8]) -> bool {
 /// Returns whether one of the eight bytes of a word is `byte`.
 #[inline(always)]
 pub(super) fn holds(word: u64, byte: u8) -> bool {
-    place(word, byte).is_some()
-}
-
-/// Returns which of the eight bytes of a word, in the order of memory, is the first that is `byte`.
-#[inline(always)]
-pub(super) fn place(word: u64, byte: u8) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let other = word ^ (ONES * byte as u64);
     // A borrow may set bits after the first one, never before it.
-    let found = other.wrapping_sub(ONES) & !other & (ONES << 7);
-    (found != 0).then(|| found.trailing_zeros() as usize / 8)
+    other.wrapping_sub(ONES) & !other & (ONES << 7) != 0
 }
 
 /// Returns the highest bit of each of the eight bytes that is not a digit.
@@ -50,7 +43,7 @@ pub(super) fn no_digits(word: u64) -> u64 {
 ///
 /// A lone surrogate and bytes that are not UTF-8 become U+FFFD. An invalid escape stays as it is.
 pub fn decode(raw: &[u8]) -> Cow<'_, str> {
-    if memchr::memchr(b'\\', raw).is_none() {
+    if !is_escaped(raw) {
         return whole(raw);
     }
     let mut out = Vec::with_capacity(raw.len());

@@ -22,8 +22,11 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
+mod string_end;
 
 use super::string;
+
+pub(super) use string_end::closing_quote;
 
 /// The bytes handled at a time.
 type Block = [u8; 64];

@@ -52,11 +52,17 @@ fn load_words(block: &Block) -> Words {
 fn equal(words: Words, byte: u8) -> u64 {
     let mut mask = 0;
     for (at, word) in words.into_iter().enumerate() {
-        let differs = word ^ (u64::from(byte) * ONES);
-        // The high bit of each byte that is zero; no carry passes from one byte to the next.
-        let zero = !((differs & LOW).wrapping_add(LOW) | differs | LOW);
-        // The eight high bits, moved together.
-        mask |= ((zero & HIGH) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56 << (at * 8);
+        mask |= equal_in(word, byte) << (at * 8);
     }
     mask
+}
+
+/// Returns a bit for each of the eight bytes of a word that equals `byte`.
+#[inline(always)]
+pub(super) fn equal_in(word: u64, byte: u8) -> u64 {
+    let differs = word ^ (u64::from(byte) * ONES);
+    // The high bit of each byte that is zero; no carry passes from one byte to the next.
+    let zero = !((differs & LOW).wrapping_add(LOW) | differs | LOW);
+    // The eight high bits, moved together.
+    ((zero & HIGH) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
