@@ -1,5 +1,6 @@
 //! `bough grep`: searches the contents of entries.
 
+use super::shared::entry_json::{self, EntryRow};
 use super::shared::exit::Failures;
 use super::shared::file_args::Files;
 use super::shared::options::{Global, number};
@@ -470,7 +471,7 @@ impl<'s> Shown<'s> {
         let Some(other) = self.session.others.iter().find(at) else { return Ok(()) };
         let hits = self.search.pattern.hits_in_text(Part::Text, &queued.text);
         if self.search.look.json {
-            let start = super::shared::entry_json::short(&queued.text);
+            let start = entry_json::short(&queued.text);
             let matches: Vec<Value> = hits.iter().map(match_object).collect();
             let object = json!({
                 "schema": "bough.entry/1",
@@ -542,8 +543,7 @@ impl<'s> Shown<'s> {
             ),
         };
         if self.search.look.json {
-            let mut object = self.object(entry, &hits)?;
-            let matches = object["matches"].as_array_mut().expect("it is an array");
+            let mut matches: Vec<Value> = hits.iter().map(match_object).collect();
             for (file, hits) in &in_files {
                 matches.extend(hits.iter().map(|hit| {
                     let mut object = match_object(hit);
@@ -551,8 +551,7 @@ impl<'s> Shown<'s> {
                     object
                 }));
             }
-            writeln!(out, "{object}")?;
-            return Ok(());
+            return self.json(entry, matches, None, out);
         }
         let head = self.head(entry, ':')?;
         if hits.is_empty() && in_files.is_empty() {
@@ -576,10 +575,7 @@ impl<'s> Shown<'s> {
     fn neighbour(&mut self, entry: Ix, out: &mut String) -> anyhow::Result<()> {
         self.source.read(self.session.span(entry), &mut self.line)?;
         if self.search.look.json {
-            let mut object = self.object(entry, &[])?;
-            object["neighbour"] = true.into();
-            writeln!(out, "{object}")?;
-            return Ok(());
+            return self.json(entry, Vec::new(), Some(true), out);
         }
         let words = text::one_line(&Content::read(self.session.format, &self.line).summary());
         let head = self.head(entry, '-')?;
@@ -662,24 +658,20 @@ impl<'s> Shown<'s> {
         out
     }
 
-    fn object(&self, entry: Ix, hits: &[Hit]) -> io::Result<Value> {
-        let mut object = super::shared::entry_json::object(
-            self.session,
-            self.source,
-            entry,
-            &self.line,
-            &self.path,
-            false,
-        )?;
-        object["branch"] = match self.owners.tip(self.on_branch(entry)) {
-            Some(tip) => ids::name(self.session, self.source, tip)?.into(),
-            None => Value::Null,
-        };
-        if object["branch"].is_null() {
-            object.as_object_mut().expect("it is an object").remove("branch");
-        }
-        object["matches"] = hits.iter().map(match_object).collect();
-        Ok(object)
+    /// Adds an entry as a row of JSON.
+    fn json(
+        &self,
+        entry: Ix,
+        matches: Vec<Value>,
+        neighbour: Option<bool>,
+        out: &mut String,
+    ) -> anyhow::Result<()> {
+        let mut row = EntryRow::read(self.session, entry, &self.line, self.path.clone(), false);
+        let tip = self.owners.tip(self.on_branch(entry));
+        row.branch = tip.map(|tip| ids::name(self.session, self.source, tip)).transpose()?;
+        (row.matches, row.neighbour) = (Some(matches), neighbour);
+        writeln!(out, "{}", String::from_utf8(row.to_json())?)?;
+        Ok(())
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let end: &[u8] = if args.nul { b"\0" } else { b"\n" };
     for (at, ix) in entries.into_iter().enumerate() {
         if global.json {
-            writeln_with(ui, view.json(ix, true)?.to_string().as_bytes(), end)?;
+            writeln_with(ui, &view.json(ix, true, |_| ())?, end)?;
         } else if args.text {
             let line = view.line(ix)?;
             let text = ui.look.shown(&view.content(&line).text).into_owned();

@@ -1,7 +1,7 @@
 //! The ids of entries as text: complete, or as short as possible.
 
 use crate::format::Session;
-use crate::json;
+use crate::json::{self, Members};
 use crate::model::{Flags, Ix, Key, KeySet, Source};
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -14,9 +14,18 @@ pub fn id(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> 
         return Ok(String::from_utf8_lossy(&session.entries.id_start(ix)).into_owned());
     }
     let line = source.bytes(session.span(ix))?;
-    let stored = json::value(&line, session.format.names().id_path).unwrap_or_default();
+    Ok(id_in(session, ix, &Members::new(&line)).into_owned())
+}
+
+/// Like [`id`], for an entry whose line was split into its members.
+pub fn id_in<'l>(session: &Session, ix: Ix, line: &Members<'l>) -> Cow<'l, str> {
+    if !session.entries.flags(ix).has(Flags::LONG_ID) {
+        return String::from_utf8_lossy(&session.entries.id_start(ix)).into_owned().into();
+    }
+    let [first, inside @ ..] = session.format.names().id_path else { return Cow::default() };
+    let stored = line.get(first).and_then(|value| json::member_at(value, inside)).unwrap_or_default();
     // An id that is not a string is shown as it is spelled.
-    Ok(json::string(stored).unwrap_or_else(|| json::decode(stored)).into_owned())
+    json::string(stored).unwrap_or_else(|| json::decode(stored))
 }
 
 /// Returns the id of an entry as it is in its line, including quotes and escapes; `null` if it has
@@ -25,7 +34,7 @@ pub fn id(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> 
 /// A line that names the entry repeats these bytes, so that the programs see the same id.
 pub fn raw(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Vec<u8>> {
     let line = source.bytes(session.span(ix))?;
-    Ok(json::value(&line, session.format.names().id_path).unwrap_or(b"null").to_vec())
+    Ok(json::member_at(&line, session.format.names().id_path).unwrap_or(b"null").to_vec())
 }
 
 /// Returns a name that can be used as an argument for an entry: its id, or `line:N` if it has none.

@@ -225,9 +225,7 @@ impl<'s> Printer<'s> {
         look: &Look,
     ) -> anyhow::Result<Vec<u8>> {
         if matches!(self.style, Style::Json) {
-            let mut object = self.view.json(ix, false)?;
-            object["skipped"] = json;
-            return Ok(object.to_string().into_bytes());
+            return Ok(self.view.json(ix, false, |row| row.skipped = Some(json))?);
         }
         self.view.marks.entry(ix).or_insert_with(|| vec![words]);
         self.text(ix, look, look.width)
@@ -239,11 +237,8 @@ impl<'s> Printer<'s> {
         let body = match &self.style {
             Style::Raw => return Ok(view.line(ix)?),
             Style::Json => {
-                let mut object = view.json(ix, false)?;
-                if let Some(row) = self.row_of.get(&ix) {
-                    object["row"] = view.id(*row)?.into();
-                }
-                return Ok(object.to_string().into_bytes());
+                let shown_in = self.row_of.get(&ix).map(|row| view.id(*row)).transpose()?;
+                return Ok(view.json(ix, false, |row| row.row = shown_in)?);
             }
             Style::Template(template) => return Ok(template.fill(view, ix)?.into_bytes()),
             Style::Oneline => {

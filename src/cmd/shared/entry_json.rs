@@ -2,11 +2,12 @@
 
 use super::summary_facts::{Facts, other_fields};
 use crate::format::{Block, Content, Format, Session, Usage};
-use crate::json::{self, member, string};
-use crate::model::{Flags, Ix, Kind, Source};
+use crate::json::{Members, string};
+use crate::model::{Flags, Ix, Kind};
 use crate::ops::ids;
-use serde_json::{Value, json};
-use std::io;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// How many characters the short form of a text has.
 const SHORT: usize = 200;
@@ -14,110 +15,211 @@ const SHORT: usize = 200;
 /// Returns the short form of a text: its first words, on one line.
 pub(crate) fn short(text: &str) -> String {
     let mut words = String::new();
+    let mut room = SHORT;
     for word in text.split_whitespace() {
         if !words.is_empty() {
+            if room == 0 {
+                words.push('…');
+                break;
+            }
             words.push(' ');
+            room -= 1;
         }
-        words.push_str(word);
-        if let Some((at, _)) = words.char_indices().nth(SHORT) {
-            words.truncate(at);
+        // No word has more characters than bytes.
+        if word.len() > room
+            && let Some((cut, _)) = word.char_indices().nth(room)
+        {
+            words.push_str(&word[..cut]);
             words.push('…');
             break;
         }
+        words.push_str(word);
+        room -= word.chars().count();
     }
     words
 }
 
-/// Returns what a reply took, as numbers.
-fn usage(usage: &Usage) -> Value {
-    let mut object = json!({
-        "input": usage.input, "output": usage.output,
-        "cache_read": usage.cache_read, "cache_write": usage.cache_write,
-    });
-    if usage.cache_write_1h > 0 {
-        object["cache_write_1h"] = usage.cache_write_1h.into();
+/// An entry as `bough.entry/1`. Fields that the format lacks are left out.
+#[derive(Serialize)]
+pub(crate) struct EntryRow<'l> {
+    schema: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    id: Cow<'l, str>,
+    /// As it is stored, because it may name a missing entry.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    parent: Cow<'l, str>,
+    #[serde(rename = "type")]
+    ty: &'l str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    role: Cow<'l, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<Timestamp<'l>>,
+    file: String,
+    line: u64,
+    offset: u64,
+    length: u64,
+    labels: Vec<&'l str>,
+    head: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<Cow<'l, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<Cow<'l, str>>,
+    text: Cow<'l, str>,
+    summary: String,
+    tools: Vec<Cow<'l, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Cow<'l, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<Cow<'l, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_error: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<UsageRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+    /// The parts of the message, if the whole entry was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) blocks: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    display: Option<bool>,
+    /// The entry in whose row `log` shows this one, if it has no row of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) row: Option<String>,
+    /// Why the entry is left out, where that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) skipped: Option<Value>,
+    /// The end of the branch on which `grep` found the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) branch: Option<String>,
+    /// What `grep` found in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) matches: Option<Vec<Value>>,
+    /// Whether `grep` shows the entry because it is beside one that matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) neighbour: Option<bool>,
+}
+
+/// What a reply took, in tokens.
+#[derive(Serialize)]
+struct UsageRow {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_write_1h: Option<u64>,
+}
+
+/// A time as it is stored.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Timestamp<'l> {
+    Text(Cow<'l, str>),
+    Number(Value),
+}
+
+impl From<&Usage> for UsageRow {
+    fn from(usage: &Usage) -> UsageRow {
+        let &Usage { input, output, cache_read, cache_write, cache_write_1h, .. } = usage;
+        let cache_write_1h = Some(cache_write_1h).filter(|tokens| *tokens > 0);
+        UsageRow { input, output, cache_read, cache_write, cache_write_1h }
     }
-    object
 }
 
 /// Whether an entry says that it failed; `None` if it is neither a result nor a reply that ended in an error.
-fn is_error(content: &Content<'_>, line: &[u8]) -> Option<bool> {
+fn is_error(content: &Content<'_>, fields: &Members<'_>) -> Option<bool> {
     let is_result = content.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
     let error_reply =
-        member(line, "isApiErrorMessage") == Some(b"true") || content.ended.as_deref() == Some("error");
+        fields.get("isApiErrorMessage") == Some(b"true") || content.ended.as_deref() == Some("error");
     (is_result || error_reply).then(|| error_reply || content.failed())
 }
 
-/// Returns the object of an entry, given its line; fields that the format lacks are left out.
-///
-/// `whole` gives the parts of the message, too.
-pub(crate) fn object(
-    session: &Session,
-    source: &dyn Source,
-    entry: Ix,
-    line: &[u8],
-    file: &str,
-    whole: bool,
-) -> io::Result<Value> {
-    let entries = &session.entries;
-    let content = Content::read(session.format, line);
-    let span = session.span(entry);
-    let mut object = json!({ "schema": "bough.entry/1" });
-    let mut set = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            object[key] = value;
+impl<'l> EntryRow<'l> {
+    /// Reads an entry, given its line and the name of its file; `whole` adds the parts of the message.
+    pub(crate) fn read(
+        session: &'l Session,
+        entry: Ix,
+        line: &'l [u8],
+        file: String,
+        whole: bool,
+    ) -> EntryRow<'l> {
+        let entries = &session.entries;
+        let content = Content::read(session.format, line);
+        let fields = Members::new(line);
+        let span = session.span(entry);
+        let kind = entries.kind(entry);
+        let is_agent = session.format == Format::Claude && entries.flags(entry).has(Flags::SIDECHAIN);
+        let has_facts = matches!(kind, Kind::Compaction | Kind::Summary);
+        let others = || {
+            let fields = other_fields(kind, line).into_iter();
+            fields.filter_map(|(key, value)| Some((key.into_owned(), serde_json::from_slice(value).ok()?)))
+        };
+        let took = content.usage();
+        EntryRow {
+            schema: "bough.entry/1",
+            id: ids::id_in(session, entry, &fields),
+            parent: fields.text(session.format.names().parent),
+            ty: entries.ty(entry),
+            kind: kind.name(),
+            timestamp: fields.get("timestamp").and_then(timestamp),
+            file,
+            line: entries.line(entry),
+            offset: span.offset,
+            length: span.len.into(),
+            labels: session.labels.label(entry).into_iter().collect(),
+            head: session.head.entry == Some(entry),
+            session: entries.session(entry).map(Cow::from).or_else(|| session.id().map(Cow::from)),
+            agent: if is_agent { fields.string("agentId") } else { None },
+            summary: short(&content.summary()),
+            is_error: is_error(&content, &fields),
+            usage: took.as_ref().map(UsageRow::from),
+            cost: took.and_then(|took| took.cost),
+            blocks: whole.then(|| content.blocks.iter().map(block).collect()),
+            details: if whole && has_facts { Facts::read(session.format, line).json() } else { None },
+            fields: whole.then(|| others().collect::<Map<_, _>>()).filter(|fields| !fields.is_empty()),
+            display: is_message_hidden(&fields).then_some(false),
+            tools: tools(content.blocks, content.tool),
+            role: content.role,
+            text: content.text,
+            model: content.model,
+            stop_reason: content.ended,
+            row: None,
+            skipped: None,
+            branch: None,
+            matches: None,
+            neighbour: None,
         }
-    };
-    let text = |text: String| Some(text).filter(|text| !text.is_empty()).map(Value::from);
-    set("id", text(ids::id(session, source, entry)?));
-    // As it is stored, because it may name a missing entry.
-    set("parent", text(json::text(line, session.format.names().parent).into_owned()));
-    set("type", Some(entries.ty(entry).into()));
-    set("kind", Some(entries.kind(entry).name().into()));
-    set("role", text(content.role.to_string()));
-    set("timestamp", timestamp(line));
-    set("file", Some(file.into()));
-    set("line", Some(entries.line(entry).into()));
-    set("offset", Some(span.offset.into()));
-    set("length", Some(span.len.into()));
-    set("labels", Some(session.labels.label(entry).into_iter().collect::<Vec<_>>().into()));
-    set("head", Some((session.head.entry == Some(entry)).into()));
-    set("session", entries.session(entry).map(str::to_owned).or_else(|| session.id()).map(Value::from));
-    if session.format == Format::Claude && entries.flags(entry).has(Flags::SIDECHAIN) {
-        set("agent", json::string_of(line, "agentId").map(Value::from));
     }
-    set("text", Some(content.text.to_string().into()));
-    set("summary", Some(short(&content.summary()).into()));
-    let tools = content.calls().map(|(_, name, _)| name).chain(content.tool.as_deref());
-    set("tools", Some(tools.collect::<Vec<_>>().into()));
-    set("model", content.model.as_deref().map(Value::from));
-    set("stop_reason", content.ended.as_deref().map(Value::from));
-    set("is_error", is_error(&content, line).map(Value::from));
-    if let Some(took) = content.usage() {
-        set("usage", Some(usage(&took)));
-        set("cost", took.cost.map(Value::from));
+
+    /// Returns the row as JSON, on one line without its end.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let mut json = Vec::with_capacity(self.text.len() + 1024);
+        serde_json::to_writer(&mut json, self).expect("texts and numbers are JSON");
+        json
     }
-    if whole {
-        set("blocks", Some(content.blocks.iter().map(block).collect::<Vec<_>>().into()));
-        if matches!(entries.kind(entry), Kind::Compaction | Kind::Summary) {
-            set("details", Facts::read(session.format, line).json());
-        }
-        let fields = other_fields(entries.kind(entry), line);
-        let fields = fields
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.into_owned(), serde_json::from_slice(value).ok()?)));
-        let fields: serde_json::Map<String, Value> = fields.collect();
-        set("fields", Some(fields).filter(|fields| !fields.is_empty()).map(Value::Object));
-    }
-    if is_hidden(line) {
-        set("display", Some(false.into()));
-    }
-    Ok(object)
+}
+
+/// Returns the tools that a message calls, and the one whose result it is.
+fn tools<'l>(blocks: Vec<Block<'l>>, result_of: Option<Cow<'l, str>>) -> Vec<Cow<'l, str>> {
+    let called = blocks.into_iter().filter_map(|block| match block {
+        Block::Call { name, .. } => Some(name),
+        _ => None,
+    });
+    called.chain(result_of).collect()
 }
 
 /// Returns whether a message of an extension is sent to the model, but not shown by the agent.
 pub(crate) fn is_hidden(line: &[u8]) -> bool {
-    json::text(line, "type") == "custom_message" && member(line, "display") == Some(b"false")
+    is_message_hidden(&Members::new(line))
+}
+
+fn is_message_hidden(fields: &Members<'_>) -> bool {
+    fields.text("type") == "custom_message" && fields.get("display") == Some(b"false")
 }
 
 /// Returns the object of a part of a message.
@@ -140,13 +242,15 @@ pub(crate) fn block(block: &Block<'_>) -> Value {
     }
 }
 
-/// Returns the time of a line as it is stored: a string or a number.
-fn timestamp(line: &[u8]) -> Option<Value> {
-    let value = member(line, "timestamp")?;
+/// Returns a time as it is stored: a string or a number.
+fn timestamp(value: &[u8]) -> Option<Timestamp<'_>> {
     match string(value) {
-        Some(text) => Some(text.into_owned().into()),
+        Some(text) => Some(Timestamp::Text(text)),
         // A value of another type is not a time.
-        None => serde_json::from_slice(value).ok().filter(Value::is_number),
+        None => {
+            let number = serde_json::from_slice(value).ok().filter(Value::is_number);
+            number.map(Timestamp::Number)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! How an entry is shown: its row in a list, its text, and its object for scripts.
 
-use super::entry_json;
+use super::entry_json::EntryRow;
 use super::stored_results::Stored;
 use super::summary_facts::other_fields;
 use super::time;
@@ -13,7 +13,6 @@ use crate::ops::tool_calls::ToolCalls;
 use crate::ops::{filter, ids};
 use crate::store::{Files, Opened};
 use crate::ui::{Ink, Look, paint, text};
-use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
@@ -356,21 +355,26 @@ impl<'s> View<'s> {
         stat
     }
 
-    /// Returns the object of an entry for scripts; `whole` includes its whole text, and its blocks.
-    pub(crate) fn json(&mut self, ix: Ix, whole: bool) -> io::Result<Value> {
+    /// Returns an entry as JSON for scripts; `whole` adds its blocks. `add` may add fields.
+    pub(crate) fn json(
+        &self,
+        ix: Ix,
+        whole: bool,
+        add: impl FnOnce(&mut EntryRow<'_>),
+    ) -> io::Result<Vec<u8>> {
         let line = self.line(ix)?;
         let path = self.files.path(self.session.span(ix).file).display().to_string();
-        let mut object = entry_json::object(self.session, self.files, ix, &line, &path, whole)?;
-        let mut stored = self.stored_of(ix, &self.content(&line)).into_iter();
-        let blocks = object.get_mut("blocks").and_then(Value::as_array_mut);
-        for block in blocks.into_iter().flatten() {
-            if block["type"] == "result"
-                && let Some(stored) = stored.next().flatten()
-            {
-                block["stored"] = stored.json();
+        let mut row = EntryRow::read(self.session, ix, &line, path, whole);
+        if let Some(blocks) = &mut row.blocks {
+            let results = blocks.iter_mut().filter(|block| block["type"] == "result");
+            for (block, stored) in results.zip(self.stored_of(ix, &self.content(&line))) {
+                if let Some(stored) = stored {
+                    block["stored"] = stored.json();
+                }
             }
         }
-        Ok(object)
+        add(&mut row);
+        Ok(row.to_json())
     }
 
     /// Returns the files that contain the results of an entry, one for each result; empty if they
