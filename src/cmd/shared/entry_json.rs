@@ -63,6 +63,9 @@ pub(crate) struct EntryRow<'l> {
     head: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<Cow<'l, str>>,
+    format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<Cow<'l, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<Cow<'l, str>>,
     text: Cow<'l, str>,
@@ -153,7 +156,11 @@ impl<'l> EntryRow<'l> {
         let fields = Members::new(line);
         let span = session.span(entry);
         let kind = entries.kind(entry);
-        let is_agent = session.format == Format::Claude && entries.flags(entry).has(Flags::SIDECHAIN);
+        let is_claude = session.format == Format::Claude;
+        let is_agent = is_claude && entries.flags(entry).has(Flags::SIDECHAIN);
+        // In Claude Code, the folder changes during a session.
+        let own_cwd = if is_claude { fields.string("cwd") } else { None };
+        let cwd = || session.header.as_ref()?.cwd.as_deref().map(Cow::from);
         let has_facts = matches!(kind, Kind::Compaction | Kind::Summary);
         let others = || {
             let fields = other_fields(kind, line).into_iter();
@@ -174,6 +181,8 @@ impl<'l> EntryRow<'l> {
             labels: session.labels.label(entry).into_iter().collect(),
             head: session.head.entry == Some(entry),
             session: entries.session(entry).map(Cow::from).or_else(|| session.id().map(Cow::from)),
+            format: session.format.name(),
+            cwd: own_cwd.or_else(cwd),
             agent: if is_agent { fields.string("agentId") } else { None },
             summary: short(&content.summary()),
             is_error: is_error(&content, &fields),
