@@ -7,9 +7,10 @@ use crate::model::{Source, Span};
 use crate::store::Error;
 use crate::store::compressed;
 use crate::store::files::Files;
+use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 /// How many bytes are read at a time.
@@ -22,8 +23,9 @@ pub type LineSink<'t> = dyn FnMut(Format, u64, &[u8]) -> ControlFlow<()> + 't;
 /// Yields the lines of a session file that pass a prefilter, without building an index; all lines if
 /// there is none.
 ///
-/// The other lines are not kept in memory, however long they are. Ends when `each` breaks. Fails
-/// like [`crate::store::open()`].
+/// The other lines are not kept in memory, however long they are. A large file is searched on all
+/// processors; `each` gets the lines in the order of the file all the same. Ends when `each`
+/// breaks. Fails like [`crate::store::open()`].
 pub fn search_lines(
     path: &Path,
     options: Options,
@@ -32,8 +34,7 @@ pub fn search_lines(
 ) -> Result<Format, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let (files, len) = open_raw(path)?;
-    let mut pass =
-        Pass { files: &files, len, buffer: Vec::new(), base: 0, line: 0, open: false, long: Vec::new() };
+    let mut pass = Pass::new(&files, 0..len);
     pass.more(0).map_err(io)?;
     let detected = detect_in_blocks(Some(path), |offset, block| match pass.buffer.get(offset as usize..) {
         Some(rest) if !rest.is_empty() => {
@@ -44,8 +45,88 @@ pub fn search_lines(
     })
     .map_err(io)?;
     let format = chosen_format(path, detected, options)?.format;
-    pass.run(prefilter, &mut |offset, line| each(format, offset, line)).map_err(io)?;
+    let each = &mut |offset: u64, line: &[u8]| each(format, offset, line);
+    match prefilter {
+        Some(prefilter) if len >= LARGE && rayon::current_num_threads() > 1 => {
+            in_parts(&files, len, PART, prefilter, each).map_err(io)?;
+        }
+        _ => pass.run(prefilter, each).map_err(io)?,
+    }
     Ok(format)
+}
+
+/// Searches a file on all processors. Each searches parts of about `part` bytes, which end with a
+/// line; the lines that were found in a few parts are kept until all of these are done.
+fn in_parts(
+    files: &Files,
+    len: u64,
+    part: u64,
+    prefilter: &Prefilter,
+    each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let at_once = PARTS * rayon::current_num_threads();
+    let mut from = 0;
+    while from < len {
+        let mut parts = Vec::with_capacity(at_once);
+        while parts.len() < at_once && from < len {
+            let to = end_of_line(files, (from + part).min(len), len)?;
+            parts.push(from..to);
+            from = to;
+        }
+        let found: Vec<_> = parts.into_par_iter().map(|part| Lines::find(files, part, prefilter)).collect();
+        for lines in found {
+            for (offset, line) in lines?.each() {
+                if each(offset, line).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the offset after the line that the byte before `at` belongs to.
+fn end_of_line(files: &Files, at: u64, len: u64) -> io::Result<u64> {
+    let mut bytes = Vec::new();
+    let mut from = at - 1;
+    while from < len {
+        files.read(Span { file: 0, offset: from, len: LINE.min(len - from) }, &mut bytes)?;
+        if let Some(end) = memchr::memchr(b'\n', &bytes) {
+            return Ok(from + end as u64 + 1);
+        }
+        from += bytes.len() as u64;
+    }
+    Ok(len)
+}
+
+/// Lines of a file, one after the other.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    /// The offset of each in the file, and its end in `bytes`.
+    ends: Vec<(u64, usize)>,
+}
+
+impl Lines {
+    /// Returns the lines of a part of a file that pass a prefilter.
+    fn find(files: &Files, part: Range<u64>, prefilter: &Prefilter) -> io::Result<Lines> {
+        let mut lines = Lines::default();
+        let mut pass = Pass::new(files, part);
+        pass.more(0)?;
+        pass.run(Some(prefilter), &mut |offset, line| {
+            lines.bytes.extend_from_slice(line);
+            lines.ends.push((offset, lines.bytes.len()));
+            ControlFlow::Continue(())
+        })?;
+        Ok(lines)
+    }
+
+    fn each(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let mut from = 0;
+        self.ends
+            .iter()
+            .map(move |&(offset, end)| (offset, &self.bytes[std::mem::replace(&mut from, end)..end]))
+    }
 }
 
 /// Returns whether `found` matches any part of a file, which is read block by block. At most
@@ -76,9 +157,21 @@ pub(crate) fn has(path: &Path, overlap: usize, found: impl Fn(&[u8]) -> bool) ->
 /// How many of the bytes that were read are first used to detect the format.
 const FIRST: usize = 16 * 1024;
 
-/// One pass over a file, block by block.
+/// From this size on, a file is searched on all processors.
+const LARGE: u64 = 32 * 1024 * 1024;
+
+/// How many bytes a processor searches at a time, and how many such parts before the lines that were
+/// found are yielded.
+const PART: u64 = 1024 * 1024;
+const PARTS: usize = 8;
+
+/// How many bytes are read at a time to find where a line ends.
+const LINE: u64 = 16 * 1024;
+
+/// One pass over a part of a file, block by block.
 struct Pass<'f> {
     files: &'f Files,
+    /// Where the part ends.
     len: u64,
     buffer: Vec<u8>,
     /// The file offset of the buffer.
@@ -91,7 +184,13 @@ struct Pass<'f> {
     long: Vec<u8>,
 }
 
-impl Pass<'_> {
+impl<'f> Pass<'f> {
+    /// Begins with a part of a file that begins with a line.
+    fn new(files: &'f Files, part: Range<u64>) -> Pass<'f> {
+        let Range { start, end } = part;
+        Pass { files, len: end, buffer: Vec::new(), base: start, line: start, open: false, long: Vec::new() }
+    }
+
     /// Reads the next block after the last `keep` bytes of this one; returns whether there was one.
     fn more(&mut self, keep: usize) -> io::Result<bool> {
         let drop = self.buffer.len() - keep;
@@ -153,7 +252,7 @@ impl Pass<'_> {
         }
         // The yielded bytes reach into those that two blocks share.
         from = from.max(self.line.saturating_sub(self.base) as usize).min(self.buffer.len());
-        let mut wanted: Vec<std::ops::Range<usize>> = Vec::new();
+        let mut wanted: Vec<Range<usize>> = Vec::new();
         let mut open = None;
         let block = &self.buffer[from..];
         prefilter.each(block, |at| {
@@ -225,7 +324,7 @@ impl Pass<'_> {
 
     fn hand_out(
         &mut self,
-        line: std::ops::Range<u64>,
+        line: Range<u64>,
         each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> io::Result<ControlFlow<()>> {
         let whole = if line.start >= self.base {
@@ -281,6 +380,31 @@ mod tests {
             assert!(found[0].starts_with(b"x") || shift == 0, "{shift}");
             assert_eq!(found[1], b"needle again", "{shift}");
             assert_eq!(found[2], b"ends in a needle", "{shift}");
+        }
+    }
+
+    #[test]
+    fn lines_are_found_wherever_parts_end() {
+        let long = format!("needle {}", "z".repeat(2 * LINE as usize));
+        let text = format!("\u{feff}needle 1\r\n\n{long}\nnothing\nneedle 2\nneedle 3\r\nno\nlast needle");
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let (files, len) = open_raw(file.path()).unwrap();
+        let prefilter = Prefilter::new(&["needle".chars().map(|c| vec![c]).collect()]).unwrap();
+        let found = |part: u64, wanted: usize| {
+            let mut out = Vec::new();
+            in_parts(&files, len, part, &prefilter, &mut |offset, line| {
+                assert_eq!(&text.as_bytes()[offset as usize..offset as usize + line.len()], line);
+                out.push(String::from_utf8(line.to_vec()).unwrap());
+                if out.len() == wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .unwrap();
+            out
+        };
+        let all = ["needle 1", &*long, "needle 2", "needle 3", "last needle"];
+        for part in (1..60).chain(len - 40..=len) {
+            assert_eq!(found(part, usize::MAX), all, "{part}");
+            assert_eq!(found(part, 2), all[..2], "{part}");
         }
     }
 
