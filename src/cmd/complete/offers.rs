@@ -19,6 +19,9 @@ use std::time::{Instant, SystemTime};
 
 /// The maximum number of entries, of sessions, and of operations that are offered.
 const MOST: usize = 60;
+
+/// How many sessions are so many that there may be no time to look at each.
+const MANY: usize = 1000;
 /// How much of an entry is shown after its id, in display cells.
 const PREVIEW: usize = 50;
 /// The longest line that is read for a preview, in bytes: sixty of them can still be read in time.
@@ -75,6 +78,7 @@ pub(super) fn sessions(
     let time = |found: &locate::Found| if is_over() { SystemTime::UNIX_EPOCH } else { found.modified() };
     let (mut by_id, others): (Vec<locate::Found>, Vec<locate::Found>) =
         all.into_iter().partition(|found| locate::id_in_name(&found.path).starts_with(current));
+    put_newest_names_first(&mut by_id);
     by_id.sort_by_cached_key(|found| Reverse(time(found)));
     by_id.truncate(MOST);
     give(parallel::map(&by_id, |found| {
@@ -93,6 +97,17 @@ pub(super) fn sessions(
     let fit = newest.iter().zip(named).filter_map(|(found, name)| Some((name?, found)));
     let fit = fit.filter(|(name, _)| name.starts_with(current));
     give(fit.map(|(name, found)| candidate(name, &locate::id_in_name(&found.path))).collect());
+}
+
+/// Puts the sessions with the newest names first if there are very many, because there may be no
+/// time to ask for the times of all. The names of most agents begin with the time of creation.
+fn put_newest_names_first(found: &mut [locate::Found]) {
+    if found.len() <= MANY {
+        return;
+    }
+    let newest = |a: &locate::Found, b: &locate::Found| b.path.file_name().cmp(&a.path.file_name());
+    let (first, ..) = found.select_nth_unstable_by(MANY, newest);
+    first.sort_unstable_by(newest);
 }
 
 /// Returns the name of a session, if it is near one of the ends of its file.
@@ -232,4 +247,27 @@ fn preview(session: &Session, source: &dyn Source, ix: Ix) -> String {
     let call = ToolCalls::default().call_text(session, source, ix, &content);
     let words = text::one_line(&content.summary_of(&call));
     format!("{kind}: {}", text::fit(&words, PREVIEW))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_of_very_many_sessions_are_offered_although_the_time_is_over() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("--work--");
+        std::fs::create_dir(&folder).unwrap();
+        // Not in the order of their times.
+        let all = 3 * MANY;
+        for number in (0..all).map(|number| number * 7 % all) {
+            let name = format!("2026-01-01T00-00-00-{number:05}Z_zz{number:05}.jsonl");
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        let mut offered = Vec::new();
+        sessions(&[root.path().to_owned()], "zz", Instant::now(), &mut |part| offered.extend(part));
+        let offered: Vec<_> = offered.iter().map(|offer| offer.get_value().to_string_lossy()).collect();
+        let newest: Vec<_> = (all - MOST..all).rev().map(|number| format!("zz{number:05}")).collect();
+        assert_eq!(offered, newest);
+    }
 }
