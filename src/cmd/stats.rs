@@ -10,7 +10,7 @@ use super::shared::time::{self, Between, Window};
 use super::shared::{parallel, session_arg, thread_arg};
 use super::{Exit, Failure, complete};
 use crate::format::{Format, Session, Usage};
-use crate::json::{string, string_of, value};
+use crate::json::{member_at, string, string_of};
 use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::branches;
 use crate::ops::stats::{self, Big, Facts, Fresh, Item, Models, Prices, Sum, Taken, Tool, Total};
@@ -478,7 +478,7 @@ impl Shown<'_> {
         }
         let format = self.sessions.iter().find(|row| Path::new(&row.file) == path).map(|row| row.format);
         let format = format.unwrap_or(Format::Claude);
-        let id = value(&line, format.names().id_path).and_then(string).map(|id| id.into_owned());
+        let id = member_at(&line, format.names().id_path).and_then(string).map(|id| id.into_owned());
         (id, crate::format::Content::read(format, &line).summary())
     }
 

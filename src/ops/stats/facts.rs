@@ -306,7 +306,9 @@ impl Reading<'_> {
     /// Records the usage of other models that the model asked for advice: it is only in the list of
     /// steps of a reply.
     fn advisors(&mut self, entry: Ix, line: &Members<'_>, message: &Members<'_>) {
-        let Some(steps) = message.get("usage").and_then(|usage| member(usage, "iterations")) else { return };
+        static ADVICE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"advisor_message"));
+        let usage = message.get("usage").filter(|usage| ADVICE.find(usage).is_some());
+        let Some(steps) = usage.and_then(|usage| member(usage, "iterations")) else { return };
         for (number, step) in each_item(steps).enumerate() {
             let fields = Members::new(step);
             if &*fields.text("type") != "advisor_message" {

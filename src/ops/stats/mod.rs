@@ -128,7 +128,7 @@ impl Sum {
     fn spent(&mut self, spent: &Spent, model: &str, aside: bool) {
         let sum = if aside { &mut self.agents } else { &mut self.taken };
         sum.add(spent);
-        self.models.entry(model.to_owned()).or_default().add(spent);
+        slot(&mut self.models, model).add(spent);
     }
 
     fn big(&mut self, big: Big) {
@@ -306,6 +306,14 @@ pub fn grouped<K: Ord + Clone>(
     keys.into_iter().cloned().zip(sums).collect()
 }
 
+/// Returns the counts under a name. Copies the name only if it is new.
+fn slot<'m, T: Default>(counts: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
+    if !counts.contains_key(name) {
+        counts.insert(name.to_owned(), T::default());
+    }
+    counts.get_mut(name).expect("it was put there")
+}
+
 /// Counts each entry, and the usage, in the sum whose index `entry` and `spent` return.
 fn count(
     session: &Session,
@@ -326,13 +334,12 @@ fn count(
     let name = |place: u32| facts.names[place as usize].as_str();
     for call in &facts.calls {
         if let Some(sum) = sums.get_mut(place[call.entry.index()] as usize) {
-            sum.tools.entry(name(call.tool).to_owned()).or_default().calls += 1;
+            slot(&mut sum.tools, name(call.tool)).calls += 1;
         }
     }
     for result in &facts.results {
         if let Some(sum) = sums.get_mut(place[result.entry.index()] as usize) {
-            let tool = result.tool.map_or("", name);
-            let tool = sum.tools.entry(tool.to_owned()).or_default();
+            let tool = slot(&mut sum.tools, result.tool.map_or("", name));
             tool.results += 1;
             tool.errors += u64::from(result.failed);
         }
