@@ -149,7 +149,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         found.truncate(most.saturating_mul(2).saturating_add(50));
     }
     let log = Log::of_user();
-    let list = List { is_quick: args.quick || args.paths, global, log: log.as_ref() };
+    let stores = locate::stores(&config.session.roots);
+    let list = List { is_quick: args.quick || args.paths, global, stores, log: log.as_ref() };
     let progress = Progress::start("reading", found.len(), global.quiet);
     let read = parallel::map(&found, |found| {
         let row = list.row(found);
@@ -259,6 +260,8 @@ struct List<'l> {
     /// Whether only both ends of each file are read.
     is_quick: bool,
     global: &'l Global,
+    /// Where a session is found by its id.
+    stores: Vec<locate::Store>,
     log: Option<&'l Log>,
 }
 
@@ -271,6 +274,8 @@ struct Row {
     summary: Summary,
     /// Whether somebody seems to be writing to it.
     alive: bool,
+    /// Whether it is outside of the stores, where its id does not find it.
+    is_outside: bool,
     /// When the agent deletes it, if it is not written any more.
     deleted: Option<Time>,
 }
@@ -304,7 +309,11 @@ impl List<'_> {
             let project = summary.cwd.as_deref().map(Path::new);
             Retention::of_project(project).deleted_at(time(modified))
         });
-        Ok(Row { path, format, bytes, modified, summary, alive, deleted })
+        let is_outside = found.agent.is_empty() && {
+            let path = real(&path);
+            !self.stores.iter().any(|store| path.starts_with(real(&store.root)))
+        };
+        Ok(Row { path, format, bytes, modified, summary, alive, is_outside, deleted })
     }
 }
 
@@ -520,7 +529,7 @@ pub(super) fn family(
     failures: &mut Failures,
     ui: &mut Ui,
 ) -> anyhow::Result<Vec<Relative>> {
-    let list = List { is_quick: false, global, log: None };
+    let list = List { is_quick: false, global, stores: Vec::new(), log: None };
     let mut rows = Vec::new();
     for row in parallel::map(found, |found| list.row(found)) {
         match row {
@@ -638,7 +647,7 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     let home = etcetera::home_dir().unwrap_or_default();
     let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref(), &home)).collect();
     let ids = short_ids(rows);
-    // Copies of a session are told apart by their files.
+    // Copies of a session are told apart by their files, and others are named by them.
     let mut times: HashMap<&str, usize> = HashMap::new();
     for row in rows {
         *times.entry(row.summary.id.as_deref().unwrap_or_default()).or_default() += 1;
@@ -694,10 +703,10 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
             out.push_str("  ");
             used += folder_width + 2;
         }
-        let mut marks = String::new();
+        let (mut file, mut marks) = (String::new(), String::new());
         let name = text::one_line(&row.path.file_name().unwrap_or_default().to_string_lossy());
-        if is_copy(row) && text::width(&name) <= FILE {
-            marks.push_str(&format!(" ({name})"));
+        if (is_copy(row) || row.is_outside) && text::width(&name) <= FILE {
+            file = format!(" ({name})");
         }
         if let Some(counts) = row.summary.counts.filter(|counts| counts.faults > 0) {
             marks.push_str(&format!(" ({})", Count("fault", "faults", counts.faults)));
@@ -708,13 +717,16 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
         if let Some(when) = row.deleted.and_then(|deleted| time::deleted_soon(deleted, now)) {
             marks.push_str(&format!(" ({when})"));
         }
-        // The title is worth more than the marks.
-        if used + text::width(&marks) + 8 > width {
-            marks.clear();
+        // The title is worth more than the marks, and these more than the name of the file.
+        for part in [&mut marks, &mut file] {
+            match used + text::width(part) + TITLE > width {
+                true => part.clear(),
+                false => used += text::width(part),
+            }
         }
         let note = notes.get(at).unwrap_or(&none);
         let said = if note.said.is_empty() { String::new() } else { format!(" ({})", note.said) };
-        let room = ui.look.width.saturating_sub(used + text::width(&marks));
+        let room = ui.look.width.saturating_sub(used);
         let title = text::fit(
             &text::one_line(row.title()),
             room.saturating_sub(text::width(&note.before) + text::width(&said)).max(TITLE),
@@ -723,7 +735,7 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
         let said = text::fit(&said, if room < TITLE { 0 } else { room });
         out.push_str(&ui.paint(Ink::Quiet, &note.before));
         out.push_str(&title);
-        out.push_str(&ui.paint(Ink::Quiet, &said));
+        out.push_str(&ui.paint(Ink::Quiet, said + &file));
         if !marks.is_empty() {
             out.push_str(&ui.paint(Ink::Bad, marks));
         }

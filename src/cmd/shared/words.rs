@@ -129,7 +129,8 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
                 let file = format!("{first}.jsonl");
                 let hint = match Path::new(&file).is_file() {
                     true => format!("`{}` is a file of this folder", text::shell_word(&file)),
-                    false => "`bough sessions --all` lists the sessions of this machine".into(),
+                    false => "`bough sessions --all` lists the sessions of this machine; any other is named by its file"
+                        .into(),
                 };
                 Err(Failure::NotFound { what, hint }.into())
             }
