@@ -232,6 +232,17 @@ pub fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
     Some(at + 1 + closing_quote(bytes.get(at + 1..)?)? + 1)
 }
 
+/// The bytes that end a number or a word.
+static ENDS_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < 8 {
+        table[b",:}] \t\r\n"[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
 fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = from;
@@ -251,9 +262,7 @@ fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
                 continue;
             }
             _ => {
-                let word =
-                    |byte: &u8| !matches!(byte, b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n');
-                let len = bytes[at..].iter().take_while(|byte| word(byte)).count();
+                let len = bytes[at..].iter().take_while(|byte| !ENDS_WORD[usize::from(**byte)]).count();
                 if len == 0 {
                     return None;
                 }

@@ -5,16 +5,26 @@
 
 /// The bytes handled at a time.
 type Chunk = [u8; 32];
+type Half = [u8; 16];
 
 /// Returns the offset of the first quote that no backslash escapes, or `None` if there is none.
 ///
 /// `bytes` is what follows the opening quote of a string.
 #[inline]
 pub(in crate::json) fn closing_quote(bytes: &[u8]) -> Option<usize> {
+    // Keys and names are short.
+    if let Some(first) = bytes.first_chunk() {
+        let (quote, backslash) = half_masks(first);
+        // The bits below the lowest one.
+        let before = quote.wrapping_sub(1) & !quote;
+        if quote != 0 && backslash & before == 0 {
+            return Some(quote.trailing_zeros() as usize);
+        }
+    }
     closing_quote_with(bytes, masks)
 }
 
-#[inline(always)]
+#[inline]
 fn closing_quote_with(bytes: &[u8], masks: impl Fn(&Chunk) -> (u32, u32)) -> Option<usize> {
     let mut carry = 0;
     let (chunks, rest) = bytes.as_chunks();
@@ -45,35 +55,39 @@ fn unescaped((quote, backslash): (u32, u32), carry: &mut u32) -> u32 {
 }
 
 /// Returns the quotes and the backslashes of a chunk, one bit for each byte.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn masks(chunk: &Chunk) -> (u32, u32) {
+    masks_of(chunk, half_masks)
+}
+
+#[inline(always)]
+fn masks_of(chunk: &Chunk, half_masks: impl Fn(&Half) -> (u32, u32)) -> (u32, u32) {
+    let (halves, _) = chunk.as_chunks();
+    let ((quote, backslash), (more_quotes, more_backslashes)) =
+        (half_masks(&halves[0]), half_masks(&halves[1]));
+    (quote | more_quotes << 16, backslash | more_backslashes << 16)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn half_masks(half: &Half) -> (u32, u32) {
     use std::arch::x86_64::*;
-    let (low, high) = chunk.split_at(16);
-    // SAFETY: each machine of this architecture has SSE2; each load reads the 16 bytes of its half
-    // and needs no alignment.
+    // SAFETY: each machine of this architecture has SSE2; the load reads the 16 bytes and needs no
+    // alignment.
     unsafe {
-        let (low, high) = (_mm_loadu_si128(low.as_ptr().cast()), _mm_loadu_si128(high.as_ptr().cast()));
-        let equal = |byte: u8| {
-            let byte = _mm_set1_epi8(byte as i8);
-            let of = |half| _mm_movemask_epi8(_mm_cmpeq_epi8(half, byte)) as u32;
-            of(low) | of(high) << 16
-        };
+        let half = _mm_loadu_si128(half.as_ptr().cast());
+        let equal = |byte: u8| _mm_movemask_epi8(_mm_cmpeq_epi8(half, _mm_set1_epi8(byte as i8))) as u32;
         (equal(b'"'), equal(b'\\'))
     }
 }
 
-/// Returns the quotes and the backslashes of a chunk, one bit for each byte.
 #[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-fn masks(chunk: &Chunk) -> (u32, u32) {
-    portable_masks(chunk)
-}
+use portable_half_masks as half_masks;
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
-fn portable_masks(chunk: &Chunk) -> (u32, u32) {
-    let (words, _) = chunk.as_chunks();
+fn portable_half_masks(half: &Half) -> (u32, u32) {
+    let (words, _) = half.as_chunks();
     let equal = |byte| {
         let masks = words.iter().map(|word| super::portable::equal_in(u64::from_le_bytes(*word), byte));
         masks.rev().fold(0, |mask, next| mask << 8 | next as u32)
@@ -113,7 +127,7 @@ mod tests {
         fn the_end_is_that_of_a_search_byte_by_byte(bytes in "[\"\\\\x\u{a2}]{0,200}") {
             let bytes = bytes.as_bytes();
             prop_assert_eq!(closing_quote(bytes), wanted(bytes));
-            prop_assert_eq!(closing_quote_with(bytes, portable_masks), wanted(bytes));
+            prop_assert_eq!(closing_quote_with(bytes, |chunk| masks_of(chunk, portable_half_masks)), wanted(bytes));
         }
     }
 }
