@@ -803,16 +803,29 @@ fn one_line(text: &str) -> String {
 
 /// Returns the first line that is not blank, and how many more there are.
 fn first_line(text: &str) -> String {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let first = one_line(lines.next().unwrap_or_default());
-    with_more(first, lines.count())
+    let first = text.lines().find(|line| !is_blank(line));
+    with_more(one_line(first.unwrap_or_default()), count_lines(text).saturating_sub(1))
 }
 
 /// Returns the last line that is not blank, and how many more there are.
 fn last_line(text: &str) -> String {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let last = one_line(lines.next_back().unwrap_or_default());
-    with_more(last, lines.count())
+    let last = text.lines().rfind(|line| !is_blank(line));
+    with_more(one_line(last.unwrap_or_default()), count_lines(text).saturating_sub(1))
+}
+
+/// Returns how many lines are not blank.
+fn count_lines(text: &str) -> usize {
+    let (mut count, mut from) = (0, 0);
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+        count += usize::from(!is_blank(&text[from..end]));
+        from = end + 1;
+    }
+    count
+}
+
+fn is_blank(line: &str) -> bool {
+    // Most lines begin with a letter.
+    !line.as_bytes().first().is_some_and(u8::is_ascii_graphic) && line.trim().is_empty()
 }
 
 fn with_more(line: String, more: usize) -> String {
