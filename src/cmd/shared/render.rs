@@ -7,13 +7,14 @@ use super::time;
 use super::time::DateStyle;
 use crate::format::{Block, Content, Session, Usage};
 use crate::json;
-use crate::model::{Count, Ix, Kind, Time, grouped};
+use crate::model::{Count, Ix, Kind, LineReader, Time, grouped};
 use crate::ops::ids::ShortIds;
 use crate::ops::tool_calls::ToolCalls;
 use crate::ops::{filter, ids};
 use crate::store::{Files, Opened};
 use crate::ui::{Ink, Look, paint, text};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 
@@ -33,6 +34,7 @@ pub(crate) struct View<'s> {
     pub(crate) marks: HashMap<Ix, Vec<String>>,
     /// The results in separate files, if they are to be shown.
     pub(crate) stored: Option<Stored>,
+    lines: RefCell<LineReader>,
     /// The folder of the session as it appears at the start of paths, and in a command that changes
     /// to it.
     folder: Option<(String, String)>,
@@ -73,6 +75,7 @@ impl<'s> View<'s> {
             marked: opened.session.head.entry,
             marks: HashMap::new(),
             stored: None,
+            lines: RefCell::default(),
             folder: folder.map(|folder| (format!("{folder}/"), format!("cd {folder} && "))),
             id_width: if without_ids { format!("line:{last}").len().max(ids::SHORT) } else { ids::SHORT },
         }
@@ -91,8 +94,10 @@ impl<'s> View<'s> {
 
     /// Returns the bytes of an entry's line.
     pub(crate) fn line(&self, ix: Ix) -> io::Result<Vec<u8>> {
-        use crate::model::Source;
-        self.files.bytes(self.session.span(ix))
+        let span = self.session.span(ix);
+        let file = self.session.files.get(usize::from(span.file));
+        let mut lines = self.lines.borrow_mut();
+        Ok(lines.line(self.files, file.map_or(0, |file| file.bytes), span)?.to_vec())
     }
 
     /// Returns the content of an entry, given its line.

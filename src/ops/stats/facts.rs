@@ -3,7 +3,7 @@
 use super::Prices;
 use crate::format::{Block, Content, Format, Session, Usage};
 use crate::json::{Members, each_item, each_member, each_object, member, string};
-use crate::model::{BuildKeyHasher, Flags, Ix, Key, KeyHasher, Kind, Source, Span};
+use crate::model::{BuildKeyHasher, Flags, Ix, Key, KeyHasher, Kind, LineReader, Source};
 use memchr::memmem::Finder;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -91,8 +91,7 @@ impl Facts {
             has_records: session.entries.types().iter().any(|ty| ty == "token_usage_record"),
             groups: HashMap::default(),
             advice: HashMap::new(),
-            ahead: Vec::new(),
-            window: Span { file: 0, offset: 0, len: 0 },
+            lines: LineReader::default(),
         };
         let standing: Vec<Ix> = session.tree.entries_in_tree().collect();
         for entry in standing {
@@ -127,37 +126,17 @@ struct Reading<'s> {
     groups: HashMap<Key, usize, BuildKeyHasher>,
     /// The usage of advice, by its hash, as an index into the usage list.
     advice: HashMap<u64, usize>,
-    ahead: Vec<u8>,
-    window: Span,
+    lines: LineReader,
 }
 
-/// How many bytes are read at a time.
-const AHEAD: u64 = 256 * 1024;
-
 impl Reading<'_> {
-    /// Returns the bytes of a line, read together with those that follow it.
-    fn fetch(&mut self, span: Span) -> io::Result<std::ops::Range<usize>> {
-        let end = span.offset + span.len;
-        let window = &self.window;
-        if window.file != span.file || span.offset < window.offset || end > window.offset + window.len {
-            let size = self.session.files.get(usize::from(span.file)).map_or(end, |file| file.bytes);
-            let len = span.len.max(AHEAD.min(size.saturating_sub(span.offset)));
-            self.window = Span { len, ..span };
-            if let Err(error) = self.source.read(self.window, &mut self.ahead) {
-                // The file was truncated in the meantime: the line itself may still exist.
-                self.window = span;
-                self.source.read(span, &mut self.ahead).map_err(|_| error)?;
-            }
-        }
-        let from = (span.offset - self.window.offset) as usize;
-        Ok(from..from + span.len as usize)
-    }
-
     fn entry(&mut self, entry: Ix) -> io::Result<()> {
-        let at = self.fetch(self.session.span(entry))?;
-        let bytes = std::mem::take(&mut self.ahead);
-        self.line(entry, &bytes[at]);
-        self.ahead = bytes;
+        let span = self.session.span(entry);
+        let mut lines = std::mem::take(&mut self.lines);
+        let file = self.session.files.get(usize::from(span.file));
+        let line = lines.line(self.source, file.map_or(0, |file| file.bytes), span)?;
+        self.line(entry, line);
+        self.lines = lines;
         Ok(())
     }
 
