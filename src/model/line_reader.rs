@@ -6,7 +6,7 @@ use std::io;
 /// Reads the lines of a pass over a file, forward or backward. Once lines follow each other, it
 /// reads those that come next together with each.
 ///
-/// Reads nothing ahead for single lines, and at most [`MOST`] bytes otherwise.
+/// Reads nothing ahead for single lines, and at most 256 KiB otherwise.
 #[derive(Debug)]
 pub struct LineReader {
     bytes: Vec<u8>,

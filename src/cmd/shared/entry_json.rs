@@ -177,7 +177,7 @@ impl<'l> EntryRow<'l> {
             file,
             line: entries.line(entry),
             offset: span.offset,
-            length: span.len.into(),
+            length: span.len,
             labels: session.labels.label(entry).into_iter().collect(),
             head: session.head.entry == Some(entry),
             session: entries.session(entry).map(Cow::from).or_else(|| session.id().map(Cow::from)),
