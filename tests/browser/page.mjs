@@ -218,7 +218,7 @@ try {
 		else {
 			check(`${name} opens`, await open(name));
 			await run("document.getElementById('mode').value='4';document.getElementById('mode').onchange()");
-			await run("for(const i of Array.from(D.order).slice(0,400)){choose(i,true);for(const d of document.querySelectorAll('#items details'))d.open=true;await new Promise(f=>setTimeout(f,5))}print(true);await new Promise(f=>setTimeout(f,50));print(false);toContext();await new Promise(f=>setTimeout(f,50))");
+			await run("for(const i of Array.from(D.order).slice(0,400)){choose(i,true);for(const d of document.querySelectorAll('#items details'))d.open=true;await new Promise(f=>setTimeout(f,5))}print(true);await new Promise(f=>setTimeout(f,50));print(false);await toContext();await new Promise(f=>setTimeout(f,50))");
 		}
 		await run("for(const e of [...document.querySelectorAll('summary,button')].slice(0,300)){try{e.click()}catch{}await new Promise(f=>setTimeout(f,3))}");
 		await pause(300);

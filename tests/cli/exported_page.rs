@@ -125,6 +125,71 @@ fn nothing_is_lost() {
     assert!(pages > 10 && parts > 50, "{pages} pages, {parts} parts");
 }
 
+/// Claude Code sends the parts of a reply as messages of their own: a page refers to them, and what is left out of it is not there
+/// either.
+#[test]
+fn what_the_model_is_sent_is_in_a_page_once() {
+    let home = tempfile::tempdir().unwrap();
+    let session = home.path().join("5e550001-0000-4000-8000-000000000001.jsonl");
+    let id = |at: u32| format!("{at:08x}-0000-4000-8000-000000000000");
+    let line = |at: u32, role: &str, content: Value| {
+        let parent = if at == 0 { Value::Null } else { id(at - 1).into() };
+        json!({ "parentUuid": parent, "isSidechain": false, "userType": "external", "cwd": "/w", "version": "2.1.0", "type": role,
+            "sessionId": "5e550001-0000-4000-8000-000000000001", "uuid": id(at), "timestamp": format!("2026-03-01T10:00:{at:02}Z"),
+            "message": { "id": format!("m{at}"), "type": "message", "role": role, "model": "m", "content": content } })
+    };
+    let all = [
+        line(0, "user", "firstword".into()),
+        line(
+            1,
+            "assistant",
+            json!([
+                { "type": "thinking", "thinking": "thoughtword", "signature": "" },
+                { "type": "text", "text": "replyword" },
+                { "type": "tool_use", "id": "toolu_1", "name": "Bash", "input": { "command": "callword" } },
+            ]),
+        ),
+        line(
+            2,
+            "user",
+            json!([{ "type": "tool_result", "tool_use_id": "toolu_1", "content": "resultword ".repeat(40) }]),
+        ),
+        line(3, "assistant", json!([{ "type": "text", "text": "lastword" }])),
+    ];
+    fs::write(&session, lines(&all)).unwrap();
+    let page = |options: &[&str]| {
+        let output = bough(home.path())
+            .args(["export", "--to", "html"])
+            .args(options)
+            .args(["-s"])
+            .arg(&session)
+            .output()
+            .unwrap();
+        assert_eq!(code(&output), 0, "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let whole = page(&[]);
+    let sent = elements(&whole, "sent").remove(0);
+    let index: Value = serde_json::from_str(&elements(&whole, "index").remove(0)).unwrap();
+    let messages: Vec<Value> = serde_json::from_str(&sent).unwrap();
+    assert_eq!(index["sent"], messages.len());
+    // Of the reply all parts are there, by their numbers.
+    let parts: Vec<&Value> = messages
+        .iter()
+        .filter(|message| message[0] == 1)
+        .flat_map(|message| message[3].as_array().into_iter().flatten())
+        .collect();
+    assert!(parts.is_empty() || parts == [0, 1, 2], "{sent}");
+    for word in ["firstword", "thoughtword", "replyword", "callword", "resultword", "lastword"] {
+        assert!(!sent.contains(word) && elements(&whole, "chunk")[0].contains(word), "{word}: {sent}");
+    }
+    let less = page(&["--no-thinking", "--results", "20"]);
+    let all = ["chunk", "sent", "words", "index"].map(|kind| elements(&less, kind).concat()).concat();
+    assert!(!all.contains("thoughtword") && all.contains("replyword"), "{all}");
+    // Once in the result, and once in the row of the tree.
+    assert!(!all.contains(&"resultword ".repeat(20)), "{all}");
+}
+
 /// A small image: two by two pixels.
 const IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFUlEQVR4nGP4z8DAAMIM/////w8AJ/4F+0T4ZLYAAAAASUVORK5CYII=";
 

@@ -63,9 +63,8 @@ impl<'o> Bodies<'o> {
                     is_text_said = true;
                     add(chunk, &("t", text))?;
                 }
-                Block::Thinking { text, .. } if text.is_empty() => chunk.truncate(from),
-                Block::Thinking { .. } if self.options.no_thinking => {
-                    self.written.thinking += 1;
+                Block::Thinking { text, .. } if !is_shown(block, self.options) => {
+                    self.written.thinking += usize::from(!text.is_empty());
                     chunk.truncate(from);
                 }
                 Block::Thinking { text, .. } => add(chunk, &("h", text))?,
@@ -113,9 +112,9 @@ impl<'o> Bodies<'o> {
 
     /// Returns a result as far as it is shown.
     fn cut(&mut self, text: &str) -> String {
-        let (text, cut) = cut_off(text, self.options.results);
-        self.written.results += usize::from(cut > 0);
-        if cut > 0 { format!("{text}\n… {cut} more bytes were left out") } else { text }
+        let (text, is_cut) = result_as_shown(text, self.options);
+        self.written.results += usize::from(is_cut);
+        text
     }
 
     /// Writes an image, unless it is in the page already. Returns its number, or `None` if it is left out.
@@ -146,36 +145,85 @@ pub(super) fn cost(usage: &Usage, model: &str, options: &Options) -> Option<f64>
     usage.cost.filter(|cost| *cost > 0.0).or_else(|| options.prices.cost(model, usage)).or(usage.cost)
 }
 
-/// Returns the messages that the model would be sent: the number of the entry or -1, the role, notes, and the parts if they are
-/// not those of the entry.
+/// Returns whether a block is in the page.
+fn is_shown(block: &Block<'_>, options: &Options) -> bool {
+    match block {
+        Block::Thinking { text, .. } => !text.is_empty() && !options.no_thinking,
+        _ => true,
+    }
+}
+
+/// Returns a result as far as it is shown, and whether it is cut.
+fn result_as_shown(text: &str, options: &Options) -> (String, bool) {
+    match cut_off(text, options.results) {
+        (text, 0) => (text, false),
+        (text, cut) => (format!("{text}\n… {cut} more bytes were left out"), true),
+    }
+}
+
+/// Returns the messages that the model would be sent, as JSON, and how many they are.
+///
+/// Each has the number of its entry or -1, the role, notes, and its parts: `null` if they are those of the entry, else a list in
+/// which a number is a part of the entry. So nothing is in the page twice only since an agent splits a reply, or joins replies.
 pub(super) fn context(
     context: &Context,
     session: &Session,
     source: &dyn Source,
+    options: &Options,
     numbered: &dyn Fn(Ix) -> Option<usize>,
     redact: &mut dyn Redact,
-) -> io::Result<Vec<Value>> {
-    let (mut line, mut stored, mut out) = (Vec::new(), Vec::new(), Vec::new());
+) -> io::Result<(usize, Vec<u8>)> {
+    let (mut line, mut stored, mut count, mut out) = (Vec::new(), Vec::new(), 0, vec![b'[']);
     for message in context.sent() {
         let said = message.read(session, source, &mut line)?;
         let number = message.entry.and_then(numbered);
-        let is_own = match message.entry.filter(|_| number.is_some()) {
+        let of_entry = match message.entry.filter(|_| number.is_some()) {
             Some(entry) => {
                 source.read(session.span(entry), &mut stored)?;
-                Content::read(session.format, &stored).blocks != said.blocks
+                Content::read(session.format, &stored).blocks
             }
-            None => true,
+            None => Vec::new(),
         };
-        let parts = is_own.then(|| said.blocks.iter().map(|block| part(block, redact)).collect::<Vec<_>>());
-        let notes = notes(message, redact);
-        out.push(json!([
-            number.map_or(-1, |number| number as i64),
-            redact.text(&message.role),
-            notes,
-            parts
-        ]));
+        let parts = match number.is_some() && of_entry == said.blocks {
+            true => Value::Null,
+            false => own_parts(&said.blocks, &of_entry, options, redact),
+        };
+        if count > 0 {
+            out.extend_from_slice(b",\n");
+        }
+        count += 1;
+        let number = number.map_or(-1, |number| number as i64);
+        add(&mut out, &(number, redact.text(&message.role), notes(message, redact), parts))?;
     }
-    Ok(out)
+    out.push(b']');
+    Ok((count, out))
+}
+
+/// Returns the parts of a message: those that its entry has, by their numbers there.
+fn own_parts(
+    blocks: &[Block<'_>],
+    of_entry: &[Block<'_>],
+    options: &Options,
+    redact: &mut dyn Redact,
+) -> Value {
+    let of_entry: Vec<_> = of_entry.iter().filter(|block| is_shown(block, options)).collect();
+    let mut next = 0;
+    let mut parts = Vec::with_capacity(blocks.len());
+    for block in blocks.iter().filter(|block| is_shown(block, options)) {
+        // Nearly always the one after the last: a reply of very many blocks is not looked through for each of them.
+        let at = match of_entry.get(next) == Some(&block) {
+            true => Some(next),
+            false => of_entry.iter().position(|known| *known == block),
+        };
+        match at {
+            Some(at) => {
+                next = at + 1;
+                parts.push(at.into());
+            }
+            None => parts.push(part(block, options, redact)),
+        }
+    }
+    parts.into()
 }
 
 fn notes(message: &Message, redact: &mut dyn Redact) -> Vec<String> {
@@ -187,7 +235,7 @@ fn notes(message: &Message, redact: &mut dyn Redact) -> Vec<String> {
 }
 
 /// A block of a message that is no entry of the page.
-fn part(block: &Block<'_>, redact: &mut dyn Redact) -> Value {
+fn part(block: &Block<'_>, options: &Options, redact: &mut dyn Redact) -> Value {
     match block {
         Block::Text(text) => json!(["t", redact.text(text)]),
         Block::Thinking { text, .. } => json!(["h", redact.text(text)]),
@@ -200,7 +248,8 @@ fn part(block: &Block<'_>, redact: &mut dyn Redact) -> Value {
             json!(["c", redact.text(id), redact.text(name), arguments])
         }
         Block::Result { call, is_error, text } => {
-            json!(["r", redact.text(call), u8::from(*is_error), redact.text(text)])
+            let text = redact.text(text);
+            json!(["r", redact.text(call), u8::from(*is_error), result_as_shown(&text, options).0])
         }
         Block::Image { mime, bytes, .. } => json!(["i", -1, redact.text(mime), bytes]),
         Block::Other(ty) => json!(["o", redact.text(ty)]),

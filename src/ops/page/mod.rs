@@ -277,15 +277,17 @@ pub fn write(
     let link = numbered_map(&beside.links, &numbered, &mut |link: &Link| {
         Some(json!([link.href, redact.text(&link.words)]))
     });
-    let ctx =
-        beside.context.as_ref().map(|context| body::context(context, session, source, &numbered, redact));
+    let sent = match &beside.context {
+        Some(context) => body::context(context, session, source, options, &numbered, redact)?,
+        None => (0, Vec::new()),
+    };
     let names: Vec<_> = facts.names.iter().map(|name| redact.text(name)).collect();
     let used: Map<String, Value> = facts.used.into_iter().map(|(at, used)| (at.to_string(), used)).collect();
     let json = json!({
         "v": 2, "n": entries.len(), "rows": order.len() / 4, "title": title, "agent": session.format.agent(), "cwd": redact.text(&options.cwd),
         "home": options.home, "notes": notes, "head": place(session.head.entry), "leaf": place(leaf), "chunk": facts.chunk,
         "label": facts.label, "used": used, "note": facts.note, "calls": { "names": names, "at": facts.call }, "sub": sub, "link": link,
-        "ctx": ctx.transpose()?.unwrap_or_default(),
+        "sent": sent.0,
     });
     let mut numbers = columns.time;
     numbers.extend_from_slice(&columns.parent);
@@ -293,6 +295,9 @@ pub fn write(
     numbers.resize(16 * entries.len(), 0);
     numbers.extend_from_slice(&columns.kind);
     numbers.extend_from_slice(&columns.mask);
+    if sent.0 > 0 {
+        writer.element("sent", &sent.1)?;
+    }
     writer.element("columns", &numbers)?;
     writer.element("ids", columns.ids.as_bytes())?;
     writer.element("words", columns.words.as_bytes())?;

@@ -213,9 +213,11 @@ const show = i => conv.jump(groupOf(i));
 let sent = false;
 const view = {
 	get n() { return sent ? D.ctx.length : talk.n; },
-	async node(k) { return sent ? message(D.ctx[k], D.ctx[k][0] >= 0 && !D.ctx[k][3] ? await body(D.ctx[k][0]) : null) : item(group(k), await Promise.all(Array.from(group(k), body))); },
-	now(k) { return sent ? message(D.ctx[k], D.ctx[k][0] >= 0 && !D.ctx[k][3] ? bodyNow(D.ctx[k][0]) : null) : item(group(k), Array.from(group(k), bodyNow)); },
+	async node(k) { return sent ? message(D.ctx[k], ofEntry(k) ? await body(D.ctx[k][0]) : null) : item(group(k), await Promise.all(Array.from(group(k), body))); },
+	now(k) { return sent ? message(D.ctx[k], ofEntry(k) ? bodyNow(D.ctx[k][0]) : null) : item(group(k), Array.from(group(k), bodyNow)); },
 };
+// Whether a message has parts of its entry.
+const ofEntry = k => { const [i, , , own] = D.ctx[k]; return i >= 0 && (!own || own.some(part => typeof part === 'number')); };
 function setView(on) {
 	if (sent === on) return;
 	sent = on;
@@ -382,7 +384,7 @@ function message([i, role, notes, own], b) {
 	const [out, h] = head(role === 'user' ? 'user' : 'assistant', ROLES[role] ?? role, i);
 	for (const note of notes) h.append(el('span', 'tag note', note));
 	if (i >= 0) h.append(anchor(i, '#'));
-	out.append(...parts(own ? { b: own } : b, i < 0 ? 1 : D.kind[i], new Map(), new Set()));
+	out.append(...parts(own ? { b: own.map(part => typeof part === 'number' ? b.b[part] : part) } : b, i < 0 ? 1 : D.kind[i], new Map(), new Set()));
 	return out;
 }
 let printing = false;
@@ -579,7 +581,13 @@ function help() {
 	$('help').showModal();
 }
 const toHead = () => { if (D.leaf >= 0) choose(D.leaf, true); };
-const toContext = () => { if (!D.ctx.length) return; if (!sent && chosen !== D.leaf) choose(D.leaf, false); setView(!sent); };
+async function toContext() {
+	if (!D.sent) return;
+	// Most readers never ask for it.
+	D.ctx ??= JSON.parse(asText(await inflate(stored('sent')[0])));
+	if (!sent && chosen !== D.leaf) choose(D.leaf, false);
+	setView(!sent);
+}
 function side() { $('show').setAttribute('aria-expanded', document.body.classList.toggle('side')); tree.from(); tree.draw(); }
 function step(by, only) {
 	if (sent) return conv.jump(Math.max(0, Math.min(view.n - 1, conv.first + by)));
@@ -652,7 +660,7 @@ async function start() {
 	$('title').append(el('small', '', D.agent + (D.cwd ? ' · ' + D.cwd : '')));
 	if (D.home && /^[\w.-]+\.html$/.test(D.home)) { $('all').href = D.home; $('all').hidden = false; }
 	if (D.notes.length) { $('bar').textContent = D.notes.join(' · '); $('bar').hidden = false; $('bar').setAttribute('role', 'note'); }
-	$('ctx').hidden = !D.ctx.length;
+	$('ctx').hidden = !D.sent;
 	headTalk = D.head;
 	while (headTalk >= 0 && !(D.mask[headTalk] & TALK)) headTalk = D.parent[headTalk];
 	makeRows();
