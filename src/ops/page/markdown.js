@@ -80,7 +80,7 @@ function markdown(text) {
 			flush();
 			const li = el('div', 'li'), body = el('div');
 			li.style.marginLeft = Math.min(8, m[1].replace(/\t/g, '  ').length / 2) * 1.2 + .4 + 'em';
-			let said = m[3];
+			let said = m[3].replace(/^\[([ xX])\]\s/, (_, done) => done === ' ' ? '☐ ' : '☑ ');
 			while (i + 1 < lines.length && /^\s{2,}\S/.test(lines[i + 1]) && !/^\s*([-*+]|\d{1,9}[.)]|`{3}|~{3})\s*/.test(lines[i + 1])) said += '\n' + lines[++i].trim();
 			li.append(el('span', '', /\d/.test(m[2]) ? m[2] : '•'), body);
 			inline(body, said);
@@ -96,9 +96,15 @@ function markdown(text) {
 			flush();
 			const cells = row => row.trim().replace(/^\||\|$/g, '').split(/(?<!\\)\|/);
 			const table = el('table'), box = el('div', 'scroll');
+			const sides = cells(lines[i + 1]).map(cell => /^\s*:?-+:\s*$/.test(cell) ? cell.trim()[0] === ':' ? 'center' : 'right' : '');
 			const add = (row, name) => {
 				const tr = el('tr');
-				for (const cell of cells(row).slice(0, 50)) { const c = el(name); inline(c, cell.trim().replace(/\\\|/g, '|')); tr.append(c); }
+				cells(row).slice(0, 50).forEach((cell, k) => {
+					const c = el(name);
+					if (sides[k]) c.style.textAlign = sides[k];
+					inline(c, cell.trim().replace(/\\\|/g, '|'));
+					tr.append(c);
+				});
 				table.append(tr);
 			};
 			add(line, 'th');
