@@ -6,9 +6,9 @@ use super::line_edit::LineEdit;
 use super::session::Model;
 use crate::cmd::shared::render::View;
 use crate::cmd::shared::stored_results::Stored;
-use crate::model::{self, Count, Ix, Source};
+use crate::model::{self, Count, Ix};
 use crate::ops::filter::Mode;
-use crate::ops::rows::{Folds, Rows, Search};
+use crate::ops::rows::{Folds, Rows, Scan, Search};
 use crate::ops::{ids, revision};
 use crate::ui::text;
 use serde_json::Value;
@@ -145,9 +145,12 @@ pub(super) enum Use {
     SelectMany,
 }
 
+/// How many rows are searched before the clock is looked at.
+const CLOCK: usize = 16;
+
 /// A search under way.
 struct Running {
-    search: Search,
+    scan: Scan,
     /// The row that is looked at next, and how many are left.
     next: usize,
     left: usize,
@@ -752,31 +755,35 @@ impl<'m> Navigator<'m> {
         }
         let next = if down { self.cursor + 1 } else { self.cursor + count - 1 } % count;
         self.kept.message = "searching…".into();
-        self.running = Some(Running { search, next, left: count, down, since: Instant::now() });
+        self.running =
+            Some(Running { scan: Scan::new(search), next, left: count, down, since: Instant::now() });
     }
 
     /// Searches on for some time. Gives whether something changed on the screen.
     pub(super) fn work(&mut self, time: Duration) -> bool {
         let Some(mut running) = self.running.take() else { return false };
-        let (until, mut line) = (Instant::now() + time, Vec::new());
-        let session = self.model.session();
+        let until = Instant::now() + time;
+        let (session, files) = (self.model.session(), &self.model.opened.files);
         let (count, down) = (self.rows.len(), running.down);
         while running.left > 0 {
             let row = running.next;
             let ix = self.rows.entry(row);
-            if let Err(error) = self.model.opened.files.read(session.span(ix), &mut line) {
-                // The file was cut, or written anew.
-                self.kept.message = error.to_string();
-                return true;
-            }
+            let found = match running.scan.finds(session, files, ix, down) {
+                Ok(found) => found,
+                Err(error) => {
+                    // The file was cut, or written anew.
+                    self.kept.message = error.to_string();
+                    return true;
+                }
+            };
             running.left -= 1;
             running.next = if down { row + 1 } else { row + count - 1 } % count;
-            if running.search.finds(session, ix, &line) {
+            if found {
                 self.kept.message.clear();
                 self.jump(Some(row), "");
                 return true;
             }
-            if Instant::now() >= until {
+            if running.left.is_multiple_of(CLOCK) && Instant::now() >= until {
                 // A search that takes long says how far it is.
                 if running.since.elapsed() > Duration::from_millis(300) {
                     let done = (count - running.left) * 100 / count;

@@ -14,7 +14,7 @@ mod search;
 
 pub use folds::Folds;
 pub use order::Order;
-pub use search::Search;
+pub use search::{Scan, Search};
 
 use crate::model::{Ix, Tree};
 use std::ops::Range;

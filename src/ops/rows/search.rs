@@ -1,8 +1,9 @@
 //! Searching the tree for what a user typed.
 
 use crate::format::Session;
-use crate::model::Ix;
+use crate::model::{Ix, Kind, Source, Span};
 use crate::ops::grep::{Options, Pattern};
+use std::io;
 
 /// Words that an entry must all contain, or a regular expression.
 ///
@@ -41,13 +42,121 @@ impl Search {
         let kind = session.entries.kind(ix).name();
         let is_in_line = |pattern: &Pattern| {
             // Most lines are skipped without being parsed.
-            pattern.prefilter().is_none_or(|prefilter| prefilter.find(line, 0).is_some())
-                && pattern.is_in(session.format, line)
+            may_be_in(pattern, line) && pattern.is_in(session.format, line)
         };
         !self.is_empty()
             && self
                 .patterns
                 .iter()
                 .all(|pattern| pattern.is_in_text(label) || pattern.is_in_text(kind) || is_in_line(pattern))
+    }
+}
+
+/// Returns whether bytes may contain what a pattern finds in a text.
+fn may_be_in(pattern: &Pattern, bytes: &[u8]) -> bool {
+    pattern.prefilter().is_none_or(|prefilter| prefilter.find(bytes, 0).is_some())
+}
+
+/// The largest block that is read at once, and the first one.
+const BLOCK: [u64; 2] = [1 << 20, 64 << 10];
+
+/// A search through many entries, of which most follow each other in the file.
+///
+/// Reads the file in blocks that contain many lines. A block without one of the words is passed
+/// over as a whole, except for entries whose label or kind has the word.
+pub struct Scan {
+    search: Search,
+    /// The kinds whose names contain all words.
+    kinds: Vec<Kind>,
+    /// Whether the name of any kind contains one of the words.
+    is_in_kinds: bool,
+    block: Block,
+}
+
+/// Bytes of a file that were read at once.
+struct Block {
+    file: u16,
+    from: u64,
+    bytes: Vec<u8>,
+    /// Whether it lacks one of the words.
+    is_passed: bool,
+    /// How many lines in it were looked at.
+    used: u64,
+    /// How many bytes the next block has.
+    size: u64,
+}
+
+impl Scan {
+    /// Begins a search.
+    pub fn new(search: Search) -> Scan {
+        let in_name =
+            |kind: &Kind| search.patterns.iter().filter(|pattern| pattern.is_in_text(kind.name())).count();
+        let all = search.patterns.len();
+        let kinds = Kind::ALL.into_iter().filter(|kind| in_name(kind) == all).collect();
+        let is_in_kinds = Kind::ALL.iter().any(|kind| in_name(kind) > 0);
+        let block = Block { file: 0, from: 0, bytes: Vec::new(), is_passed: false, used: 0, size: BLOCK[1] };
+        Scan { search, kinds, is_in_kinds, block }
+    }
+
+    /// Returns whether an entry matches. `down` says whether the entries that are asked for next
+    /// are later ones.
+    ///
+    /// Fails if the line can't be read.
+    pub fn finds(&mut self, session: &Session, source: &dyn Source, ix: Ix, down: bool) -> io::Result<bool> {
+        if self.search.is_empty() {
+            return Ok(false);
+        }
+        if self.kinds.contains(&session.entries.kind(ix)) {
+            return Ok(true);
+        }
+        let span = session.span(ix);
+        if !self.block.has(span) {
+            self.read(session, source, span, down)?;
+        }
+        self.block.used += 1;
+        let has_name = self.is_in_kinds || session.labels.label(ix).is_some();
+        if self.block.is_passed && !has_name {
+            return Ok(false);
+        }
+        Ok(self.search.finds(session, ix, self.block.line(span)))
+    }
+
+    /// Reads the block that begins, or on the way up ends, with a line.
+    fn read(&mut self, session: &Session, source: &dyn Source, span: Span, down: bool) -> io::Result<()> {
+        let block = &mut self.block;
+        // Lines that do not follow each other in the file are read one by one.
+        block.size = match block.used {
+            0 | 1 => (block.size / 4).max(1),
+            2..=15 => block.size,
+            _ => block.size.max(BLOCK[1] / 16).saturating_mul(4),
+        }
+        .min(BLOCK[0]);
+        let end = session.files.get(usize::from(span.file)).map_or(0, |facts| facts.bytes);
+        let (after, size) = (span.offset + span.len, block.size.max(span.len));
+        let from = if down { span.offset } else { span.offset.min(after.saturating_sub(size)) };
+        let to = if down { after.max(end.min(span.offset + size)) } else { after };
+        let wanted = Span { file: span.file, offset: from, len: to - from };
+        // A part of a file that is not needed yet may be gone.
+        let is_whole = wanted != span && source.read(wanted, &mut block.bytes).is_ok();
+        if !is_whole {
+            source.read(span, &mut block.bytes)?;
+        }
+        (block.file, block.used) = (span.file, 0);
+        block.from = if is_whole { from } else { span.offset };
+        block.is_passed = self.search.patterns.iter().any(|pattern| !may_be_in(pattern, &block.bytes));
+        Ok(())
+    }
+}
+
+impl Block {
+    fn has(&self, span: Span) -> bool {
+        let end = self.from + self.bytes.len() as u64;
+        self.file == span.file && span.offset >= self.from && span.offset + span.len <= end
+    }
+
+    /// Returns a line that the block has.
+    fn line(&self, span: Span) -> &[u8] {
+        let from = (span.offset - self.from) as usize;
+        &self.bytes[from..from + span.len as usize]
     }
 }

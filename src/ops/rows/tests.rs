@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::format::Session;
+use crate::model::{Source, Table};
 use crate::ops::branches::tests::session;
 
 /// Returns the rows of `"a; b<a; c<b"` with the agent's leaf; a name beginning with a dot is
@@ -138,6 +139,11 @@ fn all_words_must_be_found() {
         let session = Session::read(file.as_bytes()).unwrap();
         let search = Search::parse(typed).unwrap();
         assert_eq!(search.finds(&session, Ix(0), line.as_bytes()), wanted, "{typed:?} in {text:?}");
+        let source = Table(vec![file.into_bytes()]);
+        for down in [true, false] {
+            let found = Scan::new(Search::parse(typed).unwrap()).finds(&session, &source, Ix(0), down).unwrap();
+            assert_eq!(found, wanted, "{typed:?} in {text:?}, down: {down}");
+        }
     };
     check("fox",              "The quick Fox",  true);
     check("FOX quick",        "The quick Fox",  true);
@@ -152,4 +158,50 @@ fn all_words_must_be_found() {
     check("\u{e4}pfel",       "\u{c4}PFEL",     true);
     check("",                 "The quick Fox",  false);
     assert!(Search::parse("re:(").is_err());
+}
+
+/// Blocks that lack a word are passed over; what is found is the same, in each order of the entries.
+#[test]
+fn a_scan_in_blocks_finds_what_each_line_has() {
+    let count = 3000_u32;
+    let mut file = String::from("{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n");
+    for at in 0..count {
+        let word = if at % 700 == 69 { "needle" } else { "straw" };
+        let (size, role) = (at * 7919 % 400, if at % 1100 == 500 { "assistant" } else { "user" });
+        file += &format!(
+            "{{\"type\":\"message\",\"id\":\"{at:08x}\",\"parentId\":null,\"message\":{{\"role\":\"{role}\",\"content\":\"{} {word}\"}}}}\n",
+            "x".repeat(size as usize)
+        );
+    }
+    for at in [5, 1500] {
+        file += &format!(
+            "{{\"type\":\"label\",\"id\":\"l{at}\",\"parentId\":null,\"targetId\":\"{at:08x}\",\"label\":\"needle\"}}\n"
+        );
+    }
+    let session = Session::read(file.as_bytes()).unwrap();
+    let source = Table(vec![file.into_bytes()]);
+    let forward: Vec<Ix> = (0..count).map(Ix).collect();
+    let backward: Vec<Ix> = forward.iter().rev().copied().collect();
+    let scattered: Vec<Ix> = (0..count).map(|at| Ix(at * 1609 % count)).collect();
+    for typed in ["needle", "re:ne+dle", "assistant", "needle straw", "user needle", "absent"] {
+        let wanted: Vec<Ix> = forward
+            .iter()
+            .copied()
+            .filter(|ix| {
+                let line = source.bytes(session.span(*ix)).unwrap();
+                Search::parse(typed).unwrap().finds(&session, *ix, &line)
+            })
+            .collect();
+        assert_eq!(wanted.is_empty(), typed == "absent", "{typed}");
+        for (order, down) in [(&forward, true), (&backward, false), (&scattered, true), (&scattered, false)] {
+            let mut scan = Scan::new(Search::parse(typed).unwrap());
+            let mut found: Vec<Ix> = order
+                .iter()
+                .copied()
+                .filter(|ix| scan.finds(&session, &source, *ix, down).unwrap())
+                .collect();
+            found.sort();
+            assert_eq!(found, wanted, "{typed}, down: {down}");
+        }
+    }
 }
