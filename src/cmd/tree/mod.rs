@@ -239,11 +239,11 @@ impl Browser<'_> {
         let first = if self.screen.is_live() { Model::read_end(self.path, self.options) } else { None };
         let (mut model, is_whole) = match first {
             Some(model) => (model, false),
-            None => (Model::read(&mut growing)?, true),
+            None => (Model::read(&mut growing, kept.follow)?, true),
         };
         let mut loader = Loader::new(growing);
         if !is_whole {
-            loader.start();
+            loader.start(kept.follow);
         }
         loop {
             let mut navigator = Navigator::new(&model, &bough, self.purpose, kept);
@@ -271,7 +271,7 @@ impl Browser<'_> {
             if navigator.kept.follow && !loader.is_reading() && looked.elapsed() >= LOOK.max(loader.pause()) {
                 looked = Instant::now();
                 match navigator.model.end.is_changed(self.path) {
-                    Ok(true) => loader.start(),
+                    Ok(true) => loader.start(true),
                     Ok(false) => {}
                     Err(error) => {
                         navigator.kept.message = error.to_string();
@@ -322,7 +322,7 @@ impl Browser<'_> {
     ) -> anyhow::Result<Option<Leave>> {
         match step {
             Step::Stay => {}
-            Step::Reread => loader.start(),
+            Step::Reread => loader.start(navigator.kept.follow),
             Step::Leave(leave) => return Ok(Some(leave)),
             Step::Suspend => self.screen.suspend()?,
             Step::Copy(text) => self.screen.copy(&text)?,

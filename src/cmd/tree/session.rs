@@ -32,9 +32,9 @@ pub(super) struct Model {
 const FIRST_ROWS: usize = 200;
 
 impl Model {
-    /// Reads the session as a whole; what is known of a file that only grew is not read again.
-    pub(super) fn read(growing: &mut Growing) -> anyhow::Result<Model> {
-        Model::new(growing.read()?)
+    /// Reads the session as a whole. While it is followed, what is known of a file that only grew is not read again.
+    pub(super) fn read(growing: &mut Growing, is_followed: bool) -> anyhow::Result<Model> {
+        Model::new(if is_followed { growing.read()? } else { growing.read_whole()? })
     }
 
     /// Reads the end of a large file: enough for a screen of rows. `None` if only the whole would do.
@@ -84,6 +84,7 @@ pub(super) struct Loader {
     coming: Option<Receiver<anyhow::Result<Model>>>,
     /// Whether to read once more, since the file may have changed after the reading began.
     again: bool,
+    is_followed: bool,
     began: Instant,
     took: Duration,
 }
@@ -91,11 +92,15 @@ pub(super) struct Loader {
 impl Loader {
     pub(super) fn new(growing: Growing) -> Loader {
         let growing = Arc::new(Mutex::new(growing));
-        Loader { growing, coming: None, again: false, began: Instant::now(), took: Duration::ZERO }
+        let (coming, again, is_followed) = (None, false, false);
+        Loader { growing, coming, again, is_followed, began: Instant::now(), took: Duration::ZERO }
     }
 
     /// Begins to read the whole session; if that is under way, once more after it.
-    pub(super) fn start(&mut self) {
+    ///
+    /// If the session is followed, the next reading begins where this one ends.
+    pub(super) fn start(&mut self, is_followed: bool) {
+        self.is_followed = is_followed;
         if self.coming.is_some() {
             self.again = true;
             return;
@@ -106,7 +111,7 @@ impl Loader {
         std::thread::spawn(move || {
             // Nobody waits for it if the navigator was left meanwhile.
             let mut growing = growing.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = give.send(Model::read(&mut growing));
+            let _ = give.send(Model::read(&mut growing, is_followed));
         });
         self.coming = Some(coming);
     }
@@ -124,7 +129,7 @@ impl Loader {
         };
         (self.coming, self.took) = (None, self.began.elapsed());
         if std::mem::take(&mut self.again) {
-            self.start();
+            self.start(self.is_followed);
         }
         Some(read)
     }

@@ -50,6 +50,14 @@ impl Growing {
         Growing { path: path.to_owned(), options, read: None }
     }
 
+    /// Reads the session as it is now, as a whole, and keeps nothing for the next reading, which takes half the memory.
+    ///
+    /// Fails as [`open()`] does.
+    pub fn read_whole(&mut self) -> Result<Opened, Error> {
+        self.read = None;
+        open(&self.path, self.options)
+    }
+
     /// Reads the session as it is now.
     ///
     /// Fails as [`open()`] does; the next reading is a whole one then.
@@ -211,6 +219,9 @@ mod tests {
         writeln!(file).unwrap();
         assert_eq!(growing.read().unwrap().session.entries.len(), 201);
         assert_eq!(at(&growing), Some((len + pi(200).len() as u64 + 1, 202)));
+        // A reading as a whole keeps nothing.
+        assert_eq!(growing.read_whole().unwrap().session.entries.len(), 201);
+        assert_eq!(at(&growing), None);
     }
 
     #[test]
