@@ -92,4 +92,5 @@ def main():
     os.waitpid(pid, 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
