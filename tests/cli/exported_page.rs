@@ -370,7 +370,7 @@ fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
     let folder = home.path().join("pages");
     fs::create_dir(&folder).unwrap();
     let header = json!({ "type": "session", "version": 3, "id": "s", "timestamp": "2026-03-01T10:00:00Z", "cwd": "/w" });
-    let export = |name: &str, all: &str, plain: bool| {
+    let export_as = |name: &str, all: &str, plain: bool, format: Option<&str>| {
         let session = home.path().join(format!("{name}.jsonl"));
         fs::write(&session, all).unwrap();
         let mut command = bough(home.path());
@@ -379,10 +379,16 @@ fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
             .arg(&session)
             .arg("-o")
             .arg(folder.join(format!("{name}{}.html", if plain { "-plain" } else { "" })));
-        let output =
-            command.args(plain.then_some("--plain")).args(["--allow", "overwrite"]).output().unwrap();
+        let format = format.map(|format| ["--input-format", format]);
+        let output = command
+            .args(plain.then_some("--plain"))
+            .args(["--allow", "overwrite"])
+            .args(format.into_iter().flatten())
+            .output()
+            .unwrap();
         assert_eq!(code(&output), 0, "{name}: {}", said(&output));
     };
+    let export = |name: &str, all: &str, plain: bool| export_as(name, all, plain, None);
     let whole = |all: &[Value]| lines(&[std::slice::from_ref(&header), all].concat());
     export("tree", &whole(&tree()), false);
     let wanted = json!({
@@ -435,6 +441,32 @@ fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
             let file = format!("hostile-{name}{}", if ids { "-ids" } else { "" });
             export(&file, &lines(&hostile), false);
             export(&file, &lines(&hostile), true);
+        }
+    }
+    // Programs with formats of their own, and those whose format is nearly another's. Links stay: some have none.
+    for (name, folder) in [
+        ("openclaw", "derived"),
+        ("prime", "derived"),
+        ("codex", "guests"),
+        ("gemini", "guests"),
+        ("copilot", "guests"),
+    ] {
+        let sessions = of_folder(folder, &|file| file.starts_with(name) && file.ends_with(".jsonl"));
+        let mut hostile = one_of_each(&sessions, "", "");
+        assert!(hostile.len() > 5, "{name}: {}", hostile.len());
+        hostile.iter_mut().for_each(|line| poison(line, name, false));
+        for plain in [false, true] {
+            export_as(&format!("hostile-{name}"), &lines(&hostile), plain, Some(name));
+        }
+    }
+    // One JSON object.
+    let guests = project().join("tests/cli/sessions/guests");
+    for name in ["opencode-08.json", "opencode-made-033.json"] {
+        let mut hostile: Value = serde_json::from_slice(&fs::read(guests.join(name)).unwrap()).unwrap();
+        poison(&mut hostile, "opencode", false);
+        for plain in [false, true] {
+            let name = name.trim_end_matches(".json");
+            export_as(&format!("hostile-{name}"), &hostile.to_string(), plain, Some("opencode"));
         }
     }
     // A folder whose files have hostile names, and the page that lists them.
