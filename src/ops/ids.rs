@@ -39,8 +39,21 @@ pub fn raw(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Vec<u8>
 
 /// Returns a name that can be used as an argument for an entry: its id, or `line:N` if it has none.
 pub fn name(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
-    let id = id(session, source, ix)?;
-    Ok(if id.is_empty() { format!("line:{}", session.entries.line(ix)) } else { id })
+    Ok(or_line(session, ix, id(session, source, ix)?))
+}
+
+/// Returns what [`name`] does, for an entry whose line was read.
+pub fn name_in(session: &Session, line: &[u8], ix: Ix) -> String {
+    let id = match session.entries.flags(ix).has(Flags::LONG_ID) {
+        true => id_in(session, ix, &Members::new(line)).into_owned(),
+        // Without a look at the line.
+        false => String::from_utf8_lossy(&session.entries.id_start(ix)).into_owned(),
+    };
+    or_line(session, ix, id)
+}
+
+fn or_line(session: &Session, ix: Ix, id: String) -> String {
+    if id.is_empty() { format!("line:{}", session.entries.line(ix)) } else { id }
 }
 
 /// Returns a name as one word of a command line, to be copied into a shell.

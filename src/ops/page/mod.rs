@@ -230,7 +230,7 @@ pub fn write(
         let talk = if filter::any_conversation(session, *ix) { TALK } else { 0 };
         let failed = if content.failed() { FAILED } else { 0 };
         columns.add(
-            &redact.text(&ids::name(session, source, *ix)?),
+            &redact.text(&ids::name_in(session, &stored, *ix)),
             &content.summary_of(calls.words(&content)),
             time.is_some().then_some(time.0),
             parent.map_or(0, |parent| at as i32 - parent as i32),

@@ -2,7 +2,9 @@
 //!
 //! This takes the place of the rule `generic-api-key` of gitleaks, whose expression would cost more than all others.
 
+use aho_corasick::AhoCorasick;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// How sure a name makes it that its value is a secret.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
@@ -35,6 +37,15 @@ const KEYS: [&str; 14] = [
     "encryption_key",
     "signing_key",
 ];
+
+/// Names that may speak of a key, or of something else.
+const WEAK: [&str; 5] = ["key", "auth", "access", "api", "creds"];
+
+/// All words that a name must have one of: nearly all names have none, and are looked through once.
+static SPEAKING: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::new(PASSWORDS.iter().chain(&KEYS).chain(&WEAK))
+        .expect("a few short words can be searched for")
+});
 
 /// Names that speak of something else, though they contain such a word.
 const OTHERS: [&str; 45] = [
@@ -225,6 +236,9 @@ fn is_secret(name: &[u8], value: &[u8], is_whole: bool) -> bool {
 }
 
 fn strength(name: &str) -> Option<Name> {
+    if !SPEAKING.is_match(name) {
+        return None;
+    }
     if OTHERS.iter().any(|other| name.contains(other)) {
         return None;
     }
@@ -234,7 +248,7 @@ fn strength(name: &str) -> Option<Name> {
     if KEYS.iter().any(|word| name.contains(word)) {
         return Some(Name::Strong);
     }
-    ["key", "auth", "access", "api", "creds"].iter().any(|word| name.contains(word)).then_some(Name::Weak)
+    Some(Name::Weak)
 }
 
 /// Whether a value is a name in code: `get_secret_token`, `config.password`, `userPassword`, `--token`, `PASSWORD_FILE`.
