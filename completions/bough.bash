@@ -1999,7 +1999,7 @@ _bough() {
             return 0
             ;;
         bough__stats)
-            opts="-s -q -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --by --since --until --help [FILE]..."
+            opts="-s -q -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --by --to --since --until --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2038,6 +2038,10 @@ _bough() {
                     ;;
                 --by)
                     COMPREPLY=($(compgen -W "branch model tool file type session project agent day week month" -- "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -W "html" -- "${cur}"))
                     return 0
                     ;;
                 --since)

@@ -1714,6 +1714,7 @@ agent\t'Each agent'
 day\t'Each day, in the user\'s time zone'
 week\t'Each week, by its Monday'
 month\t'Each month'"
+complete -c bough -n "__fish_bough_using_subcommand stats" -l to -d 'Print a page instead of tables: charts by day, and the sessions, models, tools and files with the most' -r -f -a "html\t'One HTML page'"
 complete -c bough -n "__fish_bough_using_subcommand stats" -l since -d 'Only entries from this time on: a date, an age such as `2h`, `monday`, `last week`, `12:05`' -r
 complete -c bough -n "__fish_bough_using_subcommand stats" -l until -d 'Only entries up to this time' -r
 complete -c bough -n "__fish_bough_using_subcommand stats" -l no-pager -d 'Do not use a pager'

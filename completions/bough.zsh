@@ -1098,6 +1098,7 @@ agent\:"Each agent"
 day\:"Each day, in the user'\''s time zone"
 week\:"Each week, by its Monday"
 month\:"Each month"))' \
+'(--by)--to=[Print a page instead of tables\: charts by day, and the sessions, models, tools and files with the most]:FORM:((html\:"One HTML page"))' \
 '--since=[Only entries from this time on\: a date, an age such as \`2h\`, \`monday\`, \`last week\`, \`12\:05\`]:TIME:_default' \
 '--until=[Only entries up to this time]:TIME:_default' \
 '--no-pager[Do not use a pager]' \

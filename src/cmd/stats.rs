@@ -1,5 +1,7 @@
 //! `bough stats`: entries, tools, tokens, cost and sizes.
 
+mod html;
+
 use super::shared::config::Config;
 use super::shared::exit::Failures;
 use super::shared::file_args::Files;
@@ -44,8 +46,21 @@ pub struct Args {
     #[arg(long, value_name = "WHAT", value_delimiter = ',', action = clap::ArgAction::Append)]
     by: Vec<By>,
 
+    /// Print a page instead of tables: charts by day, and the sessions, models, tools and files with the most
+    ///
+    /// The page has no script and needs no network. Credentials in names are redacted.
+    #[arg(long, value_name = "FORM", conflicts_with = "by")]
+    to: Option<Form>,
+
     #[command(flatten)]
     between: Between,
+}
+
+/// What `--to` writes.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// One HTML page
+    Html,
 }
 
 /// What `--by` groups by.
@@ -100,7 +115,14 @@ impl By {
 }
 
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
-    ui.for_people();
+    let is_page = args.to.is_some();
+    if is_page && ui.look.json {
+        let hint = "omit one of the two".into();
+        return Err(Failure::Usage { what: "`--to` and `--json` exclude each other".into(), hint }.into());
+    }
+    if !is_page {
+        ui.for_people();
+    }
     if let [_, _, ..] = &args.by[..]
         && (args.by.len() > 2 || args.by[0] == args.by[1])
     {
@@ -114,6 +136,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let mut total = Total::default();
     let mut sessions: Vec<Row> = Vec::new();
     let mut by: BTreeMap<Vec<String>, Group> = BTreeMap::new();
+    let mut page = html::Groups::default();
     let mut paths: Vec<PathBuf> = Vec::new();
     let (mut faults, mut failures) = (0, Failures::default());
     for batch in groups.chunks(32) {
@@ -137,6 +160,9 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
                 };
                 paths.push(path.clone());
                 faults += opened.session.faults.len();
+                if is_page {
+                    page.add(&counted, number, &fresh);
+                }
                 if !args.by.is_empty() && args.by != [By::Branch] {
                     let branches = if number == 0 { &branches[..] } else { &[] };
                     counted.grouped(number, &fresh, &args.by, branches, &mut by);
@@ -160,6 +186,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let shown = Shown { total: &total, sessions: &sessions, paths: &paths };
     match (&args.by[..], ui.look.json) {
+        _ if is_page && sessions.is_empty() => {}
+        _ if is_page => page.print(&shown, config, ui)?,
         ([], true) => shown.json(ui)?,
         ([], false) if sessions.is_empty() => {}
         ([], false) => shown.tables(ui)?,

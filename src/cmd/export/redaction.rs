@@ -4,7 +4,7 @@ use super::{Args, Failure};
 use crate::cmd::shared::config::Config;
 use crate::model::{Count, Ix, Source, Span};
 use crate::ops::ids;
-use crate::ops::redact::{Group, Redact, Redactor, Rules};
+use crate::ops::redact::{Group, Redact, Redactor};
 use crate::store::Opened;
 use crate::ui::Ui;
 use serde_json::{Value, json};
@@ -43,12 +43,7 @@ impl Redaction {
             };
             groups.push(*group);
         }
-        let rules = Rules::new(&groups, &config.redact.rules, &config.redact.allow).map_err(|bad| {
-            Failure::Usage {
-                what: format!("in the table `redact` of the config file: {bad}"),
-                hint: "`bough help config` describes the file".into(),
-            }
-        })?;
+        let rules = config.redaction(&groups)?;
         Ok(Redaction { redactor: Some(Redactor::new(rules)), found: Vec::new() })
     }
 

@@ -5,7 +5,7 @@
 use super::options::{Global, Origin, When, session_variable};
 use crate::cmd::{Exit, Failure};
 use crate::fsck::Check;
-use crate::ops::redact::ExtraRule;
+use crate::ops::redact::{ExtraRule, Group, Rules};
 use crate::ops::stats::{Price, Prices};
 use crate::ui::{Ui, set_styles};
 use serde::Deserialize;
@@ -36,6 +36,14 @@ impl Config {
             cache_write_1h: price.cache_write_1h,
         };
         Prices::new(self.prices.iter().map(|(pattern, row)| (pattern.clone(), price(row))))
+    }
+
+    /// Returns the rules by which `groups` are redacted, with those in the file. Fails if one of these is not valid.
+    pub(crate) fn redaction(&self, groups: &[Group]) -> Result<Rules, Failure> {
+        Rules::new(groups, &self.redact.rules, &self.redact.allow).map_err(|bad| Failure::Usage {
+            what: format!("in the table `redact` of the config file: {bad}"),
+            hint: "`bough help config` describes the file".into(),
+        })
     }
 }
 

@@ -9,10 +9,12 @@
 
 mod beside;
 mod body;
+mod figures;
 mod plain;
 mod sessions;
 
 pub use beside::{Beside, Link, ResultText, Started};
+pub use figures::{Chart, FigureTable, Figures, figures};
 pub use plain::{MOST as PLAIN_MOST, plain};
 pub use sessions::{Listed, sessions};
 
