@@ -5,7 +5,7 @@
     benches/page.py [--size MB] [--entries N] [--bough PATH] [--peer 'NAME=COMMAND {in} {out}']... [--chromium PATH] [--keep FOLDER]
 
 Makes a session of Claude Code of MB megabytes, and exports it with each program in turn: processor time, memory, size of the page.
-Then a real browser opens each page: time until text is on the screen, nodes, memory of the largest process, scrolling. For bough's
+Then a real browser opens each page: time and processor time until text is on the screen, nodes, memory of the largest process, scrolling. For bough's
 page also the first hit and the end of a search, and the same for a chain and for leaves under one entry, of N entries. In a
 peer's command, {in} is the session and {out} the page, e.g. --peer 'replay=claude-replay {in} -o {out}'. Needs Linux, Python
 3.9, GNU time and Chromium.
@@ -100,16 +100,19 @@ class Browser:
     def run(self, source):
         return self.send("Runtime.evaluate", {"expression": f"(async()=>{{{source}}})()", "awaitPromise": True, "returnByValue": True}).get("result", {}).get("value")
 
-    def memory(self):
-        most = 0
+    def used(self):
+        """Processor time of all its processes in seconds, and the most memory of one in MiB."""
+        took, most = 0, 0
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                with open(f"/proc/{pid}/cmdline") as words, open(f"/proc/{pid}/status") as status:
+                with open(f"/proc/{pid}/cmdline") as words, open(f"/proc/{pid}/status") as status, open(f"/proc/{pid}/stat") as stat:
                     if self.profile in words.read():
+                        fields = stat.read().rsplit(")", 1)[1].split()
+                        took += int(fields[11]) + int(fields[12])
                         most = max(most, next(int(line.split()[1]) for line in status if line.startswith("VmHWM")))
             except (OSError, StopIteration):
                 pass
-        return most / 1024
+        return took / os.sysconf("SC_CLK_TCK"), most / 1024
 
     def close(self):
         self.child.kill()
@@ -128,17 +131,17 @@ return [Math.round(first||performance.now()-t),Math.round(performance.now()-t)]"
 def opened(program, page, own):
     browser = Browser(program)
     try:
-        began = time.perf_counter()
+        before, began = browser.used()[0], time.perf_counter()
         browser.send("Page.navigate", {"url": "file://" + os.path.abspath(page)})
         ready = "document.documentElement.dataset.ready==='1'&&document.querySelector('#items .item')" if own else "document.readyState==='complete'&&document.body.innerText.length>200"
         while not browser.run(f"return !!({ready})"):
             if time.perf_counter() - began > 300:
                 return "did not open in 300 s"
             time.sleep(0.02)
-        took = time.perf_counter() - began
+        took, used = time.perf_counter() - began, browser.used()[0] - before
         nodes, frames = browser.run("return document.querySelectorAll('*').length"), browser.run(SCROLL)
         hits = browser.run(SEARCH) if own else None
-        return f"{took:6.2f} s, {nodes:>9,} nodes, {browser.memory():6.0f} MiB, {frames} frames/s" + (f", search {hits[0]} ms first, {hits[1]} ms all" if hits else "")
+        return f"{took:6.2f} s, {used:6.2f} s CPU, {nodes:>9,} nodes, {browser.used()[1]:6.0f} MiB, {frames} frames/s" + (f", search {hits[0]} ms first, {hits[1]} ms all" if hits else "")
     finally:
         browser.close()
 
