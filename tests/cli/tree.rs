@@ -191,6 +191,18 @@ fn a_growing_file_is_followed_and_a_cut_one_is_survived() {
 
 #[test]
 #[cfg_attr(not(with = "tmux"), ignore = "tmux is not installed")]
+fn an_agent_that_ends_is_noticed() {
+    let terminal = Terminal::start("parser.jsonl", "");
+    let agent = fs::OpenOptions::new().append(true).open(terminal.home.join("s.jsonl")).unwrap();
+    terminal.open();
+    terminal.wait_for("an agent", |screen| screen.contains("agent running"));
+    drop(agent);
+    // Also without a key.
+    terminal.wait_for("its end", |screen| !screen.contains("agent running"));
+}
+
+#[test]
+#[cfg_attr(not(with = "tmux"), ignore = "tmux is not installed")]
 fn browsing_writes_nothing() {
     let terminal = Terminal::start("parser.jsonl", "");
     let session = terminal.home.join("s.jsonl");

@@ -10,6 +10,7 @@ use crate::ui::{Ink, Look, spelled, text};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
+use std::collections::BTreeSet;
 
 /// From so many columns on, the entry is shown on the right of the rows.
 const WIDE: u16 = 100;
@@ -45,6 +46,10 @@ pub(super) fn screen(
             if let Some(preview) = preview {
                 border(&mut pen, line);
                 entry(navigator, &mut pen, preview);
+            }
+            let words = navigator.searched_words();
+            for area in std::iter::once(list).chain(preview) {
+                mark_words(pen.buffer, area, &words);
             }
         }
     }
@@ -154,7 +159,7 @@ fn header(navigator: &Navigator<'_>, status: &str, pen: &mut Pen<'_>, area: Rect
     if !session.faults.is_empty() {
         parts.push(Count("fault", "faults", session.faults.len()).to_string());
     }
-    if model.signs.is_some() {
+    if navigator.is_agent_running {
         parts.push("agent running".into());
     }
     if navigator.kept.follow {
@@ -212,6 +217,34 @@ fn border(pen: &mut Pen<'_>, line: Rect) {
     for y in line.top()..line.bottom() {
         for x in line.left()..line.right() {
             pen.put(line, x, y, sign, style);
+        }
+    }
+}
+
+/// Shows where the words of a search are: the other way round than what is around them. Case does not matter.
+fn mark_words(buffer: &mut Buffer, area: Rect, words: &[String]) {
+    if words.is_empty() {
+        return;
+    }
+    let (mut line, mut columns) = (String::new(), Vec::new());
+    for y in area.top()..area.bottom() {
+        line.clear();
+        columns.clear();
+        let mut x = area.left();
+        while x < area.right() {
+            let symbol = buffer[(x, y)].symbol();
+            line.extend(symbol.chars().flat_map(char::to_lowercase));
+            columns.resize(line.len(), x);
+            x += (text::width(symbol) as u16).max(1);
+        }
+        let mut marked = BTreeSet::new();
+        for word in words.iter().filter(|word| !word.is_empty()) {
+            for (from, found) in line.match_indices(word.as_str()) {
+                marked.extend(columns[from]..=columns[from + found.len() - 1]);
+            }
+        }
+        for x in marked {
+            buffer[(x, y)].modifier.toggle(Modifier::REVERSED);
         }
     }
 }
@@ -418,6 +451,27 @@ fn entry(navigator: &mut Navigator<'_>, pen: &mut Pen<'_>, area: Rect) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn the_words_of_a_search_are_marked() {
+        let check = |text: &str, words: &str, wanted: &str| {
+            let mut buffer = Buffer::empty(Rect { x: 0, y: 0, width: 14, height: 1 });
+            buffer.set_string(0, 0, text, Style::new());
+            let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            mark_words(&mut buffer, Rect { x: 1, y: 0, width: 12, height: 1 }, &words);
+            let is_marked = |x| buffer[(x, 0)].modifier.contains(Modifier::REVERSED);
+            let marks: String = (0..14).map(|x| if is_marked(x) { '^' } else { ' ' }).collect();
+            assert_eq!(marks.trim_end(), wanted, "{words:?} in {text}");
+        };
+        //    the line             words      marks
+        check(" a Fox, a fox",     "fox",     "   ^^^    ^^^");
+        check(" foxes",            "fox oxe", " ^^^^");         // once, where two overlap
+        check(" \u{4e2d}\u{6587} fox", "\u{6587}", "   ^");    // a wide sign
+        check(" \u{c4}pfel",       "\u{e4}p", " ^^");
+        check("fox",               "fox",     "");
+        check(" a fox",            "",        "");
+    }
 
     #[test]
     #[rustfmt::skip] // a table

@@ -232,6 +232,9 @@ struct Browser<'b> {
 /// A changed file is looked at this often while it is followed.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Whether an agent is at work is asked this often, at most.
+const ASK: Duration = Duration::from_secs(3);
+
 impl Browser<'_> {
     fn browse(&mut self, mut kept: Kept) -> anyhow::Result<(Left, Kept)> {
         let bough = Bough::new(self.path)?;
@@ -258,7 +261,7 @@ impl Browser<'_> {
 
     /// Takes keys and draws until the session was read anew, or is left.
     fn drive(&mut self, navigator: &mut Navigator<'_>, loader: &mut Loader) -> anyhow::Result<Next> {
-        let (mut is_stale, mut looked) = (true, Instant::now());
+        let (mut is_stale, mut looked, mut asked) = (true, Instant::now(), Instant::now());
         loop {
             match loader.take() {
                 Some(Ok(model)) => return Ok(Next::Model(Box::new(model))),
@@ -279,6 +282,12 @@ impl Browser<'_> {
                     }
                 }
             }
+            if asked.elapsed() >= ASK {
+                asked = Instant::now();
+                let is_running = navigator.model.is_agent_running();
+                is_stale |= is_running != navigator.is_agent_running;
+                navigator.is_agent_running = is_running;
+            }
             is_stale |= navigator.work(Duration::from_millis(8));
             let is_busy = loader.is_reading() || navigator.is_searching();
             if is_stale {
@@ -291,6 +300,8 @@ impl Browser<'_> {
                 (true, ..) => Duration::ZERO,
                 (_, true, _) => Duration::from_millis(10),
                 (_, _, true) => LOOK,
+                // An agent that ends is noticed; one that begins, with the next key.
+                _ if navigator.is_agent_running => ASK,
                 _ => Duration::from_secs(3600),
             };
             match self.screen.next(wait, is_busy)? {
@@ -325,6 +336,7 @@ impl Browser<'_> {
             Step::Reread => loader.start(navigator.kept.follow),
             Step::Leave(leave) => return Ok(Some(leave)),
             Step::Suspend => self.screen.suspend()?,
+            Step::Redraw => self.screen.forget(),
             Step::Copy(text) => self.screen.copy(&text)?,
             Step::Page(words) => {
                 // A text that fits on the screen would be gone at once.

@@ -12,6 +12,7 @@ use crate::ops::rows::{Folds, Rows, Scan, Search};
 use crate::ops::{ids, revision};
 use crate::ui::text;
 use serde_json::Value;
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
@@ -124,6 +125,8 @@ pub(super) enum Step {
     /// A text goes to the clipboard of the terminal.
     Copy(String),
     Suspend,
+    /// The whole screen is drawn again.
+    Redraw,
     Leave(Leave),
 }
 
@@ -145,6 +148,9 @@ pub(super) enum Use {
     SelectMany,
 }
 
+/// The option of `switch` that goes to before a prompt.
+const REWIND: &str = "--rewind";
+
 /// How many rows are searched before the clock is looked at.
 const CLOCK: usize = 16;
 
@@ -155,6 +161,8 @@ struct Running {
     next: usize,
     left: usize,
     down: bool,
+    /// The row from which the search went out.
+    from: usize,
     since: Instant,
 }
 
@@ -180,6 +188,8 @@ pub(super) struct Navigator<'m> {
     running: Option<Running>,
     /// Whether the cursor goes to HEAD when the session is read anew.
     goes_with_head: bool,
+    /// Whether an agent seems to be at work on the file.
+    pub(super) is_agent_running: bool,
     pub(super) summaries: HashMap<(Ix, usize), String>,
 }
 
@@ -205,6 +215,7 @@ impl<'m> Navigator<'m> {
             purpose,
             running: None,
             goes_with_head: false,
+            is_agent_running: model.signs.is_some(),
             summaries: HashMap::new(),
         };
         navigator.cursor = navigator.rows.start(model.leaf);
@@ -256,6 +267,12 @@ impl<'m> Navigator<'m> {
     pub(super) fn is_marked(&self, ix: Ix) -> bool {
         let key = self.model.session().entries.key(ix);
         self.kept.marked.contains(&key)
+    }
+
+    /// The words that were searched for, in lower case; none for a regular expression.
+    pub(super) fn searched_words(&self) -> Vec<String> {
+        let words = Some(&self.kept.search).filter(|typed| !typed.starts_with("re:"));
+        words.into_iter().flat_map(|typed| typed.split_whitespace()).map(str::to_lowercase).collect()
     }
 
     pub(super) fn is_searching(&self) -> bool {
@@ -363,6 +380,11 @@ impl<'m> Navigator<'m> {
             Key::Char('y') => return self.copy_id(),
             Key::Char('Y') => return self.copy_text(),
             Key::Ctrl('z') => return Ok(Step::Suspend),
+            Key::Ctrl('l') => return Ok(Step::Redraw),
+            Key::Char('R') => {
+                self.kept.message = "read again".into();
+                return Ok(Step::Reread);
+            }
             // The tests of the terminal want to see what a panic leaves of it.
             #[cfg(debug_assertions)]
             Key::Ctrl('x') => panic!("the key of the tests was pressed"),
@@ -420,7 +442,12 @@ impl<'m> Navigator<'m> {
         let id = self.name(here)?;
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         match key {
-            Key::Enter => return self.plan("Switch here?", self.switch_words(here)?),
+            Key::Enter => {
+                let words = self.switch_words(here)?;
+                let is_rewind = words.iter().any(|word| word == REWIND);
+                let title = if is_rewind { "Edit this prompt again?" } else { "Switch here?" };
+                return self.plan(title, words);
+            }
             Key::Char('s') => return Ok(Step::Summarize(self.switch_words(here)?)),
             Key::Char('L') => {
                 let label = self.model.session().labels.label(here).unwrap_or_default();
@@ -502,7 +529,7 @@ impl<'m> Navigator<'m> {
     /// Runs a command that may write.
     fn run(&mut self, words: Vec<String>) -> anyhow::Result<Step> {
         let ran = self.bough.run(&words)?;
-        let rewinds = words.iter().any(|word| word == "--rewind");
+        let rewinds = words.iter().any(|word| word == REWIND);
         if ran.success && rewinds {
             self.kept.printed.push_str(&ran.out);
         }
@@ -607,7 +634,7 @@ impl<'m> Navigator<'m> {
     fn switch_words(&self, here: Ix) -> anyhow::Result<Vec<String>> {
         let mut words = vec!["switch".to_owned()];
         if revision::is_prompt(self.model.session(), here) {
-            words.push("--rewind".into());
+            words.push(REWIND.into());
         }
         words.extend(["--".to_owned(), self.name(here)?]);
         Ok(words)
@@ -755,8 +782,14 @@ impl<'m> Navigator<'m> {
         }
         let next = if down { self.cursor + 1 } else { self.cursor + count - 1 } % count;
         self.kept.message = "searching…".into();
-        self.running =
-            Some(Running { scan: Scan::new(search), next, left: count, down, since: Instant::now() });
+        self.running = Some(Running {
+            scan: Scan::new(search),
+            next,
+            left: count,
+            down,
+            from: self.cursor,
+            since: Instant::now(),
+        });
     }
 
     /// Searches on for some time. Gives whether something changed on the screen.
@@ -779,7 +812,12 @@ impl<'m> Navigator<'m> {
             running.left -= 1;
             running.next = if down { row + 1 } else { row + count - 1 } % count;
             if found {
-                self.kept.message.clear();
+                self.kept.message = match (row.cmp(&running.from), down) {
+                    (Ordering::Equal, _) => "no other match".into(),
+                    (Ordering::Less, true) => "the search went on at the first row".into(),
+                    (Ordering::Greater, false) => "the search went on at the last row".into(),
+                    _ => String::new(),
+                };
                 self.jump(Some(row), "");
                 return true;
             }
@@ -869,6 +907,7 @@ r                       leave, and resume the session in its agent
 o v                     open the entry in the pager, in $EDITOR
 y Y                     copy the id, the text
 
+R ^L                    read the file again, draw the screen again
 ^Z                      suspend
 q Esc ^C                leave";
 

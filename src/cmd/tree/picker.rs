@@ -3,6 +3,7 @@
 use super::keys::Key;
 use super::line_edit::LineEdit;
 use super::screen::{Input, Screen};
+use crate::cmd::shared::file_args::size;
 use crate::cmd::shared::time;
 use crate::model::Time;
 use crate::ops::sessions;
@@ -168,15 +169,32 @@ impl Picker {
         }
         self.top = self.top.clamp((self.cursor + 1).saturating_sub(height), self.cursor);
         let rows: Vec<usize> = self.shown.iter().skip(self.top).take(height).copied().collect();
+        let known: Vec<(String, String)> = rows.iter().map(|at| self.known(*at)).collect();
+        if rows.is_empty() && head == 1 {
+            buffer.set_stringn(area.x, area.y + head, own("no session matches"), width, Style::new());
+        }
         for (place, (at, y)) in rows.into_iter().zip(area.y + head..).enumerate() {
-            let (agent, title) = self.known(at);
+            let (agent, title) = &known[place];
             let found = &self.found[at];
             let age = time::age(time_of(found.modified()), self.now);
-            let name = text::one_line(&found.path.file_name().unwrap_or_default().to_string_lossy());
+            let size = found.path.metadata().map_or_else(|_| String::new(), |facts| size(facts.len()));
             let has_cursor = self.top + place == self.cursor;
             let sign = if has_cursor { if look.ascii { ">" } else { "›" } } else { " " };
-            let title = if title.is_empty() { name } else { title };
-            let row = own(&format!("{sign} {age:>4}  {agent:<8}  {title}"));
+            let begin = format!("{sign} {age:>4}  {agent:<8}  {size:>7}  ");
+            let name = text::one_line(&found.path.file_name().unwrap_or_default().to_string_lossy());
+            // Sessions of one title are told apart by their files.
+            let is_alone = known.iter().filter(|other| other.1 == *title).count() == 1;
+            let room = width.saturating_sub(text::width(&begin));
+            let title = match (title.is_empty(), is_alone) {
+                (true, _) => name,
+                (false, true) => title.clone(),
+                (false, false) => {
+                    let name = text::fit_end(&name, (room / 2).max(12));
+                    let room = room.saturating_sub(text::width(&name) + 2);
+                    format!("{}  {name}", text::fit(title, room))
+                }
+            };
+            let row = own(&format!("{begin}{title}"));
             let style = if has_cursor { bold.add_modifier(Modifier::REVERSED) } else { Style::new() };
             buffer.set_stringn(area.x, y, text::safe(&row), width, style);
         }

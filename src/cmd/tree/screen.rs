@@ -29,6 +29,9 @@ pub(super) type Paint<'p> = dyn FnMut(&mut Buffer) -> Option<(u16, u16)> + 'p;
 pub(super) trait Screen {
     fn draw(&mut self, paint: &mut Paint<'_>) -> io::Result<()>;
 
+    /// Draws all cells the next time, since something else may have written on the terminal.
+    fn forget(&mut self) {}
+
     /// The next key. Waits no longer than `wait`; if `is_busy`, a script waits with its next key.
     fn next(&mut self, wait: Duration, is_busy: bool) -> io::Result<Input>;
 

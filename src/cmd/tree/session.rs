@@ -58,13 +58,17 @@ impl Model {
         let tip = session.end();
         let leaf = if tip == session.head.entry { session.head.leaf.or(tip) } else { tip };
         let order = Order::new(session, leaf);
-        let is_link = read.opened.files.path(0).is_symlink();
-        let signs = write::signs_of_life(&read.opened.files, is_link, false, Log::of_user().as_ref());
+        let signs = signs_of_life(&read.opened);
         Ok(Model { opened: read.opened, order, leaf, marks, signs, end })
     }
 
     pub(super) fn session(&self) -> &Session {
         &self.opened.session
+    }
+
+    /// Whether an agent seems to be at work on the file now.
+    pub(super) fn is_agent_running(&self) -> bool {
+        signs_of_life(&self.opened).is_some()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -75,6 +79,11 @@ impl Model {
     pub(super) fn resume_command(&self) -> Option<String> {
         after_move::resume_command(self.session().format, self.path())
     }
+}
+
+fn signs_of_life(opened: &Opened) -> Option<Signs> {
+    let is_link = opened.files.path(0).is_symlink();
+    write::signs_of_life(&opened.files, is_link, false, Log::of_user().as_ref())
 }
 
 /// Reads a session in the background.

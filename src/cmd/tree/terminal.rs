@@ -65,8 +65,7 @@ impl Terminal {
 
     fn take_again(&mut self) -> io::Result<()> {
         take(self.mouse)?;
-        // Nothing is known of what it shows.
-        self.shown = Buffer::empty(Rect::ZERO);
+        self.forget();
         Ok(())
     }
 }
@@ -120,6 +119,10 @@ impl Screen for Terminal {
         queue!(out, EndSynchronizedUpdate)?;
         self.shown = next;
         self.tty.write_all(&out)
+    }
+
+    fn forget(&mut self) {
+        self.shown = Buffer::empty(Rect::ZERO);
     }
 
     fn next(&mut self, wait: Duration, _: bool) -> io::Result<Input> {
