@@ -103,11 +103,11 @@ impl Page<'_> {
             Some(path) => {
                 let mut out = Output::create(path)?;
                 let written =
-                    page::write(session, files, self.chosen, &beside, &options, redaction, &mut out)?;
+                    page::write(session, files, self.chosen, beside, &options, redaction, &mut out)?;
                 out.finish(&self.read.opened, group, ui)?;
                 written
             }
-            None => page::write(session, files, self.chosen, &beside, &options, redaction, ui.out())?,
+            None => page::write(session, files, self.chosen, beside, &options, redaction, ui.out())?,
         };
         ui.out().flush()?;
         Ok(written)

@@ -29,9 +29,12 @@ use base64::engine::general_purpose::STANDARD;
 use body::Bodies;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use std::collections::{HashMap, VecDeque};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -139,13 +142,23 @@ fn add_line(into: &mut String, text: &str, most: usize) {
 struct Facts {
     chunk: Vec<usize>,
     label: Map<String, Value>,
-    used: HashMap<usize, Value>,
+    used: BTreeMap<usize, Used>,
     note: Map<String, Value>,
-    call: Map<String, Value>,
+    /// The calls of entries, as the members of an object. Nearly every second entry has some: as values they would take twenty
+    /// times as much memory.
+    call: String,
     names: Vec<String>,
     known: HashMap<String, usize>,
     /// The entry that has the usage of a reply so far: the entries of one reply repeat it.
     replies: HashMap<Key, usize>,
+}
+
+/// What a reply took.
+struct Used {
+    tokens: u64,
+    cost: Option<f64>,
+    /// The model, by its place among the names.
+    model: usize,
 }
 
 impl Facts {
@@ -158,9 +171,20 @@ impl Facts {
         self.names.len() - 1
     }
 
+    /// Returns what replies took, as a JSON object.
+    fn used(&self) -> serde_json::Result<String> {
+        let mut out = String::from("{");
+        for (at, used) in &self.used {
+            let comma = if out.len() > 1 { "," } else { "" };
+            let used = serde_json::to_string(&(used.tokens, used.cost, &self.names[used.model]))?;
+            let _ = write!(out, "{comma}\"{at}\":{used}");
+        }
+        Ok(out + "}")
+    }
+
     /// Notes the tools that an entry calls, and the files that they read or change.
     fn calls(&mut self, number: usize, content: &Content<'_>, cwd: &str) {
-        let mut all = Vec::new();
+        let mut is_first = true;
         for (_, tool, arguments) in content.calls() {
             let touched = touched_files(tool, arguments).into_iter().next();
             let file = touched.as_ref().map(|(file, _)| {
@@ -168,14 +192,17 @@ impl Facts {
                 self.name(below.filter(|_| !cwd.is_empty()).unwrap_or(file).to_owned())
             });
             let changes = touched.is_some_and(|(_, changes)| changes);
-            all.push(json!([
-                self.name(tool.to_owned()),
-                file.map_or(-1, |file| file as i64),
-                u8::from(changes)
-            ]));
+            let (tool, file) = (self.name(tool.to_owned()), file.map_or(-1, |file| file as i64));
+            let begin = match (is_first, self.call.is_empty()) {
+                (true, true) => format!("\"{number}\":["),
+                (true, false) => format!(",\"{number}\":["),
+                (false, _) => ",".into(),
+            };
+            is_first = false;
+            let _ = write!(self.call, "{begin}[{tool},{file},{}]", u8::from(changes));
         }
-        if !all.is_empty() {
-            self.call.insert(number.to_string(), all.into());
+        if !is_first {
+            self.call.push(']');
         }
     }
 }
@@ -188,7 +215,7 @@ pub fn write(
     session: &Session,
     source: &dyn Source,
     entries: &[Ix],
-    beside: &Beside<'_>,
+    mut beside: Beside<'_>,
     options: &Options,
     redact: &mut dyn Redact,
     out: &mut dyn Write,
@@ -210,6 +237,16 @@ pub fn write(
         number[ix.index()] = at as u32;
     }
     let numbered = |ix: Ix| number.get(ix.index()).filter(|at| **at != u32::MAX).map(|at| *at as usize);
+    // Before the rest, since that has no use for the messages: there may be as many as entries.
+    let mut sent = 0;
+    if let Some(context) = beside.context.take() {
+        let (count, messages) = body::context(&context, session, source, options, &numbered, redact)?;
+        drop(context);
+        if count > 0 {
+            writer.element("sent", &messages)?;
+        }
+        sent = count;
+    }
     let (mut columns, mut facts) = (Columns::default(), Facts::default());
     let mut bodies = Bodies::new(options);
     let mut calls = Calls::default();
@@ -250,7 +287,12 @@ pub fn write(
             if let Some(before) = facts.replies.insert(group, at).filter(|_| group.is_some()) {
                 facts.used.remove(&before);
             }
-            facts.used.insert(at, json!([usage.tokens(), body::cost(&usage, model, options), model]));
+            let used = Used {
+                tokens: usage.tokens(),
+                cost: body::cost(&usage, model, options),
+                model: facts.name(model.to_owned()),
+            };
+            facts.used.insert(at, used);
         }
         let mut notes: Vec<Value> =
             beside.notes.get(ix).into_iter().flatten().map(|note| redact.text(note).into()).collect();
@@ -279,33 +321,70 @@ pub fn write(
     let link = numbered_map(&beside.links, &numbered, &mut |link: &Link| {
         Some(json!([link.href, redact.text(&link.words)]))
     });
-    let sent = match &beside.context {
-        Some(context) => body::context(context, session, source, options, &numbered, redact)?,
-        None => (0, Vec::new()),
-    };
     let names: Vec<_> = facts.names.iter().map(|name| redact.text(name)).collect();
-    let used: Map<String, Value> = facts.used.into_iter().map(|(at, used)| (at.to_string(), used)).collect();
-    let json = json!({
-        "v": 2, "n": entries.len(), "rows": order.len() / 4, "title": title, "agent": session.format.agent(), "cwd": redact.text(&options.cwd),
-        "home": options.home, "notes": notes, "head": place(session.head.entry), "leaf": place(leaf), "chunk": facts.chunk,
-        "label": facts.label, "used": used, "note": facts.note, "calls": { "names": names, "at": facts.call }, "sub": sub, "link": link,
-        "sent": sent.0,
-    });
+    let raw = |json: String| RawValue::from_string(json);
+    let json = Index {
+        v: 2,
+        n: entries.len(),
+        rows: order.len() / 4,
+        title: &title,
+        agent: session.format.agent(),
+        cwd: redact.text(&options.cwd),
+        home: options.home.as_deref(),
+        notes,
+        head: place(session.head.entry),
+        leaf: place(leaf),
+        used: raw(facts.used()?)?,
+        calls: Calling { names, at: raw(format!("{{{}}}", facts.call))? },
+        chunk: facts.chunk,
+        label: facts.label,
+        note: facts.note,
+        sub,
+        link,
+        sent,
+    };
+    let json = serde_json::to_vec(&json)?;
     let mut numbers = columns.time;
     numbers.extend_from_slice(&columns.parent);
     numbers.extend_from_slice(&order);
     numbers.resize(16 * entries.len(), 0);
     numbers.extend_from_slice(&columns.kind);
     numbers.extend_from_slice(&columns.mask);
-    if sent.0 > 0 {
-        writer.element("sent", &sent.1)?;
-    }
     writer.element("columns", &numbers)?;
     writer.element("ids", columns.ids.as_bytes())?;
     writer.element("words", columns.words.as_bytes())?;
-    writer.element("index", json.to_string().as_bytes())?;
+    writer.element("index", &json)?;
     writer.write(format!("<script>{js}</script>\n</body>\n</html>\n").as_bytes())?;
     Ok(Written { bytes: writer.bytes, ..bodies.written })
+}
+
+/// What a page begins with: everything but the bodies, and the columns.
+#[derive(Serialize)]
+struct Index<'i> {
+    v: u8,
+    n: usize,
+    rows: usize,
+    title: &'i str,
+    agent: &'static str,
+    cwd: Cow<'i, str>,
+    home: Option<&'i str>,
+    notes: Vec<String>,
+    head: i64,
+    leaf: i64,
+    chunk: Vec<usize>,
+    label: Map<String, Value>,
+    used: Box<RawValue>,
+    note: Map<String, Value>,
+    calls: Calling<'i>,
+    sub: Map<String, Value>,
+    link: Map<String, Value>,
+    sent: usize,
+}
+
+#[derive(Serialize)]
+struct Calling<'i> {
+    names: Vec<Cow<'i, str>>,
+    at: Box<RawValue>,
 }
 
 /// What is known beside some entries, by their number in the page.

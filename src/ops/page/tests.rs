@@ -17,7 +17,7 @@ fn page(lines: &[String]) -> String {
         context: None,
         result_texts: &|_, _, _| Vec::new(),
     };
-    write(&session, &Table(vec![bytes]), &entries, &beside, &options, &mut Unredacted, &mut out).unwrap();
+    write(&session, &Table(vec![bytes]), &entries, beside, &options, &mut Unredacted, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
