@@ -24,8 +24,9 @@ use std::path::{Path, PathBuf};
 /// their id, and `bough restore` puts them back.
 ///
 /// The archive is a folder that is readable without bough: `manifest.jsonl` says which blobs are the
-/// parts of which file, and each blob is a gzip file that is named by the SHA-256 of its content. By
-/// default it is `$XDG_DATA_HOME/bough/archive`, which is usually `~/.local/share/bough/archive`.
+/// parts of which file, and each blob is a file of Zstandard (`zstd -dc` unpacks it) that is named by
+/// the SHA-256 of its content. By default it is `$XDG_DATA_HOME/bough/archive`, which is usually
+/// `~/.local/share/bough/archive`.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -121,8 +122,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         writer = writer.with_links();
     }
     let mut exit = Exit::Done;
-    for file in wanted.iter().flatten() {
-        match writer.add(file, now) {
+    let wanted: Vec<Wanted> = wanted.into_iter().flatten().collect();
+    writer.add_all(&wanted, now, |file, added| {
+        match added {
             Ok(added) => total.add(added),
             // The agent may have removed it just now.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !file.file.exists() => {}
@@ -134,7 +136,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
                 exit = super::shared::exit::print_error(&error, ui);
             }
         }
-    }
+        Ok(())
+    })?;
     writer.flush().map_err(|error| io_error(error, archive.folder()))?;
     if ui.look.json {
         let object = json!({

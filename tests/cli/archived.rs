@@ -131,7 +131,7 @@ fn a_damaged_archive_is_reported_and_not_restored() {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let main = items.iter().find(|item| item["session"] == ID && item["main"] == true).unwrap();
     let sha256 = main["parts"][0]["sha256"].as_str().unwrap();
-    let blob = manifest.with_file_name("blobs").join(&sha256[..2]).join(format!("{}.gz", &sha256[2..]));
+    let blob = manifest.with_file_name("blobs").join(&sha256[..2]).join(format!("{}.zst", &sha256[2..]));
     let mut bytes = fs::read(&blob).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
