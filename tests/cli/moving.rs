@@ -263,3 +263,80 @@ fn sessions_are_copied_to_another_store() {
     assert_eq!(code(&run(home, &["undo", "--all"])), 0);
     assert!(!into.exists());
 }
+
+/// The names that the real Chimera 0.9.2.3 gives to the sessions of `/project/app`, `/project/service` and
+/// `/project/app/web` (`tests/oracles/moves.py --chimera` asks it).
+const CHIMERA_NAMES: [&str; 3] = ["ed0bd4fa7f83", "1e1380503cc7", "3219947842ab"];
+
+/// Chimera finds a session by a hash of the folder's path, and writes no header.
+#[test]
+fn sessions_of_chimera_get_the_name_of_the_new_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let home = place.path();
+    let [app, service, web] = CHIMERA_NAMES.map(|name| format!("{name}.jsonl"));
+    let store = home.join(".chimera/sessions");
+    fs::create_dir_all(&store).unwrap();
+    let prompt = |text: &str| {
+        format!(
+            "{{\"type\": \"message\", \"id\": \"0000000000a1\", \"parent_id\": null, \"timestamp\": 1764000000.0, \"message\": {{\"role\": \"user\", \"content\": \"{text}\"}}}}\n"
+        )
+    };
+    let header = |cwd: &str| {
+        format!(
+            "{{\"type\": \"header\", \"id\": \"0000000000a0\", \"parent_id\": null, \"timestamp\": 1764000000.0, \"version\": 1, \"cwd\": \"{cwd}\", \"system_prompt\": \"in /project/app\"}}\n"
+        )
+    };
+    let web_text = header("/project/app/web") + &prompt("web");
+    for (name, text) in
+        [(&app, prompt("app")), (&web, web_text.clone()), (&"0123456789ab.jsonl".into(), prompt("other"))]
+    {
+        fs::write(store.join(name), text).unwrap();
+        let old = fs::File::options().write(true).open(store.join(name)).unwrap();
+        old.set_modified(UNIX_EPOCH + Duration::from_secs(1_780_000_000)).unwrap();
+    }
+    let names = || {
+        let mut names: Vec<String> = fs::read_dir(&store)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let all = |own: &[&str]| {
+        let mut names: Vec<String> = own.iter().map(|&name| name.to_owned()).collect();
+        names.push("0123456789ab.jsonl".into());
+        names.sort();
+        names
+    };
+    let new_web = format!("{}.jsonl", &hex_of("/project/service/web")[..12]);
+    let moved = |words: &[&str]| {
+        let output = run(home, words);
+        assert_eq!(code(&output), 0, "{words:?}: {}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    moved(&["move", "/project/app", "/project/service"]);
+    assert_eq!(names(), all(&[&service, &new_web]));
+    assert_eq!(fs::read_to_string(store.join(&service)).unwrap(), prompt("app"));
+    let new = web_text.replace("/project/app/web\"", "/project/service/web\"");
+    assert_eq!(fs::read_to_string(store.join(&new_web)).unwrap(), new);
+    moved(&["undo", "--all"]);
+    assert_eq!(names(), all(&[&app, &web]));
+    assert_eq!(fs::read_to_string(store.join(&web)).unwrap(), web_text);
+    // The store of another machine, and one session of which no more is known than its name.
+    moved(&["move", "--copy", "--from", store.to_str().unwrap(), "/project/app", "/project/service"]);
+    assert_eq!(names(), all(&[&app, &web, &service, &new_web]));
+    moved(&["undo", "--all"]);
+    let one = store.join(&app);
+    let said = moved(&["move", "--json", "-s", one.to_str().unwrap(), "--to", "/project/service"]);
+    assert!(said.contains("\"old_cwd\":null"), "{said}");
+    assert_eq!(names(), all(&[&web, &service]));
+    // A session of the new folder is not overwritten.
+    fs::copy(store.join(&service), &one).unwrap();
+    let output = run(home, &["move", "/project/app", "/project/service", "--allow=live"]);
+    assert_ne!(code(&output), 0, "{}", self::said(&output));
+    assert_eq!(names(), all(&[&app, &web, &service]));
+}
+
+fn hex_of(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -3,6 +3,7 @@
 
     tests/oracles/moves.py [--record] [--keep DIR]
     tests/oracles/moves.py --stores DIR [--record] [--keep DIR]
+    tests/oracles/moves.py --chimera
 
 A store as `tests/cli/sessions/moves.recipe` describes it (sessions with subagents, a result file, a memory, a worktree, a fork,
 leftovers of another mover, two folders of one name) is moved from /project/app to /project/service, in the sandbox and with the
@@ -22,6 +23,8 @@ Each session that moves is continued by a real turn from its new folder, and is 
 those that stay keep their bytes. `--record` writes one line for each store to tests/cli/sessions/moves-random.tsv: the seed, a digest of the
 moved store, and how many of how many sessions were found. Two folders that Claude Code keeps under one name are one folder to it: then it
 finds the sessions of both from either, before and after a move.
+
+`--chimera` asks the real Chimera instead, of 31 sessions without headers, as it writes them: each is found and continued from its new folder.
 
 The environment is that of `programs.py`; the programs run in a sandbox that needs root.
 """
@@ -333,6 +336,74 @@ def random_stores(args):
     return 1 if any(one["wrong"] for one in found) else 0
 
 
+CHIMERA = r"""
+import json, sys
+from chimera.cli.code import _session_path
+from chimera.sessions.tree import SessionTree
+from chimera.types import Message
+what, *folders = sys.argv[1:]
+for folder in folders:
+    path = _session_path(folder)
+    if what == "begin":
+        tree = SessionTree(path)
+        tree.add_message(Message.user(f"in {folder}"))
+        tree.add_message(Message.assistant("ok"))
+    is_there = path.exists()
+    tree = SessionTree(path)
+    said = [message.content for message in tree.get_messages()] if is_there else []
+    if what == "go on" and is_there:
+        tree.add_message(Message.user("go on"))
+        said = [message.content for message in SessionTree(path).get_messages()]
+    print(json.dumps([folder, path.name, said]))
+"""
+
+
+def chimera():
+    """Asks the real Chimera, which finds a session by a hash of the folder's path."""
+    import programs
+    wrong = []
+    with tempfile.TemporaryDirectory() as home:
+        def ask(what, *folders):
+            env = dict(os.environ, HOME=home, CHIMERA_HOME=f"{home}/.chimera")
+            done = subprocess.run([programs.chimera(), "-c", CHIMERA, what, *folders], env=env, capture_output=True, text=True)
+            return {folder: (name, said) for folder, name, said in map(json.loads, done.stdout.splitlines())}
+        def store():
+            return {path.name: path.read_bytes() for path in pathlib.Path(home, ".chimera/sessions").glob("*.jsonl")}
+        folders = [OLD, f"{OLD}-docker", "/project/other"] + [f"/project/p{number}" for number in range(30)]
+        for folder, (name, _) in ask("begin", *folders).items():
+            print(f"{folder}\t{name}")
+        before = store()
+        pairs = [(OLD, NEW)] + [(f"/project/p{number}", f"/moved/q{number}") for number in range(30)]
+        for old, new in pairs:
+            done = programs.bough(home, "move", "--force", old, new)
+            if done.returncode:
+                wrong.append(done.stderr)
+        news, olds = [new for _, new in pairs], [old for old, _ in pairs]
+        found, left = ask("look", *news), ask("look", *olds)
+        wrong += [f"{new}: {found[new]}" for old, new in pairs if found[new][1] != [f"in {old}", "ok"]]
+        wrong += [f"{old} is left" for old in olds if left[old][1]]
+        after = store()
+        for name, bytes in after.items():
+            if name in before and before[name] != bytes or bytes not in before.values():
+                wrong.append(f"{name}: changed")
+        for _ in pairs:
+            programs.bough(home, "undo", "--all", "--force")
+        if store() != before:
+            wrong.append("undo")
+        for _ in pairs:
+            programs.bough(home, "redo", "--all", "--force")
+        if store() != after:
+            wrong.append("redo")
+        grown = ask("go on", *news)
+        wrong += [f"{new} is not continued: {grown[new]}" for old, new in pairs if grown[new][1] != [f"in {old}", "ok", "go on"]]
+        kept = ask("look", f"{OLD}-docker", "/project/other")
+        wrong += [f"{folder}: {said}" for folder, (_, said) in kept.items() if said != [f"in {folder}", "ok"]]
+        print(f"chimera: {len(pairs)} sessions moved, found and continued from the new folder: {sum(len(grown[new][1]) == 3 for new in news)}; left: {sum(bool(left[old][1]) for old in olds)}")
+    for one in wrong:
+        print(f"wrong: {one}")
+    return 1 if wrong else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true")
@@ -365,7 +436,9 @@ def main():
 
 
 if __name__ == "__main__":
-    if "--inside" in sys.argv:
+    if "--chimera" in sys.argv:
+        sys.exit(chimera())
+    elif "--inside" in sys.argv:
         inside()
     elif "--inside-random" in sys.argv:
         inside_random()

@@ -5,7 +5,7 @@ BOUGH_SHARED the folder with `oracles` and `corpus` (default ../shared)
 BOUGH_PEERS  the folder with the installed programs (default ~/.cache/bough-peers)
 CHIMERA_PYTHON  a Python that has Chimera (default chimera-venv/bin/python in the folder above)
 """
-import hashlib, json, os, pathlib, subprocess, threading
+import hashlib, json, os, pathlib, shutil, subprocess, tempfile, threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "tests" / "cli" / "sessions"
@@ -20,9 +20,9 @@ NOW, SEED = "2027-01-15T12:00:00Z", "peers"
 NEW_SESSION = "11111111-1111-4111-8111-111111111111"
 
 
-def bough(work, *words, text=None):
+def bough(work, *words, text=None, now=None, seed=None):
     work = pathlib.Path(work)
-    env = dict(os.environ, HOME=str(work), XDG_STATE_HOME=str(work / "state"), NO_COLOR="1", BOUGH_NOW=NOW, BOUGH_IDS=SEED)
+    env = dict(os.environ, HOME=str(work), XDG_STATE_HOME=str(work / "state"), NO_COLOR="1", BOUGH_NOW=now or NOW, BOUGH_IDS=seed or SEED)
     return subprocess.run([BOUGH, *map(str, words)], env=env, cwd=work, input=text, capture_output=True, text=True)
 
 
@@ -41,6 +41,74 @@ def ask(program, file):
         with asking:
             answers[key] = known
     return known
+
+
+PROBE = "bough probe"  # How the prompt begins with which Claude Code is asked.
+CHIMERA_SENDS = """
+import json, sys
+from chimera.sessions.tree import SessionTree
+messages = SessionTree(sys.argv[1]).get_messages()
+print(json.dumps([[m.role, str(m.content), [[c.id, c.name, c.arguments] for c in m.tool_calls], m.call_id] for m in messages], default=str))
+"""
+
+
+def sent_blocks(program, file, again=False):
+    """What a program sends for a file, whole: a list of (of what message, what block), both as text.
+
+    The blocks of a tool result count by themselves. Fails with the words of a program that refuses the file. What is known is not asked
+    again, unless that is wanted: Claude Code adds a block of its own now and then.
+    """
+    file = pathlib.Path(file)
+    beside = sorted(path.name for path in file.with_suffix("").rglob("*"))
+    key = ("blocks", program, file.name, *beside, hashlib.sha256(file.read_bytes()).digest())
+    with asking:
+        known = answers.get(key)
+    if known is None or again:
+        known = blocks_now(program, file)
+        with asking:
+            answers[key] = known
+    return known
+
+
+def blocks_now(program, file):
+    if program in drivers:
+        answer = ask(program, file)
+        if answer.get("error"):
+            raise RuntimeError(answer["error"])
+        return [(message["role"], block) for message in answer["context_messages"] for block in message["blocks"]]
+    if program == "chimera":
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "session.jsonl"
+            shutil.copyfile(file, copy)
+            done = subprocess.run([chimera(), "-c", CHIMERA_SENDS, str(copy)], capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise RuntimeError(done.stderr[-300:])
+        return [(f"{role} {call} {json.dumps(calls)}", text) for role, text, calls, call in json.loads(done.stdout)]
+    with tempfile.TemporaryDirectory() as folder:
+        kept = pathlib.Path(folder) / "kept"
+        words = [str(ORACLES / "claude_resume" / "resume_check"), "--timeout", "150", "--no-mark", "--keep", str(kept), str(file)]
+        done = subprocess.run(words, env=dict(os.environ, BOUGH_PEERS=str(PEERS)), capture_output=True, text=True)
+        answer = json.loads(done.stdout)
+        if not answer["ok"]:
+            raise RuntimeError(answer["error"] or "not resumed")
+        requests = [json.loads(path.read_text()) for path in sorted((kept / "log").glob("*.json"))]
+    bodies = [one["body"] for one in requests if one["path"].split("?")[0] == "/v1/messages" and isinstance(one["body"], dict)]
+    body = next(body for body in bodies if PROBE in json.dumps(body["messages"][-1]) or PROBE in json.dumps(body["messages"]))
+    out = []
+    for message in body["messages"]:
+        content = message["content"] if isinstance(message["content"], list) else [{"type": "text", "text": message["content"]}]
+        for block in content:
+            block.pop("cache_control", None)
+            text = block.get("text", "")
+            if message["role"] == "system" or PROBE in text or text.lstrip().startswith("<system-reminder>"):
+                continue
+            inner = block.get("content") if block["type"] == "tool_result" else None
+            if isinstance(inner, list):
+                name = f"{message['role']} {block['tool_use_id']} {block.get('is_error')}"
+                out += [(name, json.dumps({name: value for name, value in part.items() if name != "cache_control"})) for part in inner]
+            else:
+                out.append((message["role"], json.dumps(block)))
+    return out
 
 
 class Driver:
@@ -73,11 +141,15 @@ class Driver:
 drivers = {program: Driver(program) for program in ["pi", "pi-old", "omp", "harness"]}
 
 
+def chimera():
+    return os.environ.get("CHIMERA_PYTHON", str(PEERS / "chimera-venv" / "bin" / "python"))
+
+
 def ask_now(program, file):
     if program in drivers:
         return drivers[program].ask(file)
     if program == "chimera":
-        words = [os.environ.get("CHIMERA_PYTHON", str(PEERS / "chimera-venv" / "bin" / "python")), str(ORACLES / "chimera_oracle.py")]
+        words = [chimera(), str(ORACLES / "chimera_oracle.py")]
     else:
         version = program.partition("@")[2]
         words = [str(ORACLES / "claude_resume" / "resume_check"), "--timeout", "150", *(["--version", version] if version else [])]

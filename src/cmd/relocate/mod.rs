@@ -1,5 +1,6 @@
 //! `bough move`: gives sessions another working directory.
 
+mod chimera;
 mod planner;
 
 use super::shared::options::Global;
@@ -26,6 +27,9 @@ use std::path::{Path, PathBuf};
 ///
 /// Of the files themselves, only fields that hold paths are changed: the working directory, links to
 /// other files, and so on. Texts stay, unless `--text` is given.
+///
+/// Chimera names a session by a hash of the folder's path: it is given the name of the new one. Sessions of
+/// Chimera in folders below OLD are found if they have a header, or if another agent has a session there.
 ///
 /// With `-s SESSION --to DIR`, moves one session. OLD and NEW need not exist. The whole move is one
 /// operation, and `bough undo` undoes it.
@@ -148,7 +152,7 @@ fn wanted(args: &Args, global: &Global) -> anyhow::Result<Wanted> {
     }
     let stores = match &args.from {
         Some(root) => vec![store_at(root)?],
-        None => locate::writable_stores(&global.roots),
+        None => locate::writable_stores(&global.roots).into_iter().chain(chimera::store()).collect(),
     };
     let into = args.into.as_deref().map(store_at_new).transpose()?;
     Ok(Wanted {
@@ -207,11 +211,13 @@ fn store_at_new(root: &Path) -> anyhow::Result<Store> {
     let root = folder_path(root)?;
     let known = locate::writable_stores(&[])
         .into_iter()
+        .chain(chimera::store())
         .find(|store| store.root.canonicalize().is_ok_and(|it| it == root));
     let agent = match known {
         Some(store) => store.agent,
         None if root.ends_with("projects") => "claude",
         None if root.components().any(|part| part.as_os_str() == ".omp") => "omp",
+        None if root.components().any(|part| part.as_os_str() == ".chimera") => chimera::AGENT,
         None if root.ends_with("sessions") => "pi",
         None => {
             let what = format!("{}: it is not known which agent keeps its sessions there", root.display());
@@ -241,7 +247,7 @@ fn tell(args: &Args, planned: &Planned, done: &Done, ui: &mut Ui) -> anyhow::Res
                 "session": session.id,
                 "from": session.from.display().to_string(),
                 "to": session.to.display().to_string(),
-                "old_cwd": session.old_cwd,
+                "old_cwd": Some(&session.old_cwd).filter(|cwd| !cwd.is_empty()),
                 "new_cwd": session.new_cwd,
                 "copy": args.copy || args.into.is_some(),
             });
@@ -271,7 +277,8 @@ fn tell(args: &Args, planned: &Planned, done: &Done, ui: &mut Ui) -> anyhow::Res
     for (old, new) in folders {
         let its = planned.sessions.iter().filter(|session| session.old_cwd == old && session.new_cwd == new);
         let count = Count("session", "sessions", its.count());
-        ui.note(format_args!("{verb} {count} from {} to {}", text::one_line(old), text::one_line(new)));
+        let from = if old.is_empty() { String::new() } else { format!(" from {}", text::one_line(old)) };
+        ui.note(format_args!("{verb} {count}{from} to {}", text::one_line(new)));
     }
     if planned.is_new_missing() {
         ui.hint("the new folder does not exist yet");

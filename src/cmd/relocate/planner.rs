@@ -1,5 +1,6 @@
 //! Finds the sessions that move, and plans what happens to each of their files.
 
+use super::chimera;
 use crate::cmd::Failure;
 use crate::format::claude::stored_results;
 use crate::format::{Format, is_agents};
@@ -38,6 +39,7 @@ pub(super) struct Session {
     pub(super) id: String,
     pub(super) from: PathBuf,
     pub(super) to: PathBuf,
+    /// Empty if it is not known.
     pub(super) old_cwd: String,
     pub(super) new_cwd: String,
     store: Store,
@@ -155,15 +157,20 @@ impl<'w> Planner<'w> {
                 }
                 seen += 1;
                 let entry = folders.entry(folder).or_default();
-                let Some(home) = home_of(agent, &path) else {
+                let known = sessions.iter().map(|session: &Session| &*session.old_cwd);
+                let cwd = match agent {
+                    chimera::AGENT => chimera::cwd(&path, &self.wanted.map, known),
+                    agent => home_of(agent, &path).map(|home| home.cwd),
+                };
+                let Some(cwd) = cwd else {
                     entry.stubs.push(path);
                     continue;
                 };
-                match self.wanted.map.apply(&home.cwd) {
+                match self.wanted.map.apply(&cwd) {
                     Some(new) => {
                         let store = Store { agent, root: store.root.clone() };
                         entry.moving.push(sessions.len());
-                        sessions.push(self.session(&store, path, home.cwd, new));
+                        sessions.push(self.session(&store, path, cwd, new));
                     }
                     None => entry.others += 1,
                 }
@@ -190,10 +197,14 @@ impl<'w> Planner<'w> {
         let target = self.wanted.into.as_ref().unwrap_or(store);
         let folder = from.parent().unwrap_or(Path::new("")).to_owned();
         let old = (target.root == store.root).then_some((folder.as_path(), old_cwd.as_str()));
-        let to = folder_for(target, &new_cwd, old).join(from.file_name().unwrap_or_default());
+        let to = match store.agent {
+            chimera::AGENT => target.root.join(chimera::new_name(&from, &old_cwd, &new_cwd)),
+            _ => folder_for(target, &new_cwd, old).join(from.file_name().unwrap_or_default()),
+        };
         let format = match store.agent {
             "claude" => Format::Claude,
             "omp" => Format::Omp,
+            chimera::AGENT => Format::Chimera,
             _ => Format::Pi,
         };
         let id = locate::session_id(&from);
@@ -220,8 +231,13 @@ impl<'w> Planner<'w> {
         });
         let old = match format {
             Format::Claude => home_of("claude", &path).map(|home| home.cwd),
-            Format::Pi | Format::Omp | Format::Chimera => {
-                opened.session.header.as_ref().and_then(|header| header.cwd.clone())
+            Format::Pi | Format::Omp => opened.session.header.as_ref().and_then(|header| header.cwd.clone()),
+            // A session without a header may be that of this folder, or of any other.
+            Format::Chimera => {
+                let here = std::env::current_dir().unwrap_or_default();
+                let above = here.ancestors().filter_map(Path::to_str);
+                let cwd = chimera::cwd(&path, &self.wanted.map, above);
+                cwd.or_else(|| chimera::is_hash(&path).then(String::new))
             }
             _ => return Err(refused(format!("{}: sessions of this format can't be moved", path.display()))),
         };
@@ -229,7 +245,7 @@ impl<'w> Planner<'w> {
             return Err(refused(format!("{}: the session names no working directory", path.display())));
         };
         match (in_store, &self.wanted.into) {
-            (_, Some(_)) | (Some(_), None) if format != Format::Chimera => {
+            (_, Some(_)) | (Some(_), None) => {
                 let root = in_store.map_or_else(|| folder.clone(), |store| store.root.clone());
                 let mut session = self.session(&Store { agent, root }, path, old, new);
                 session.format = format;
@@ -237,10 +253,9 @@ impl<'w> Planner<'w> {
             }
             _ => {
                 // Outside of a store the file keeps its folder; Chimera names it by the directory.
-                let name = path.file_name().unwrap_or_default().to_owned();
-                let name = match format == Format::Chimera && chimera_name(&old) == name.to_string_lossy() {
-                    true => chimera_name(&new).into(),
-                    false => name,
+                let name = match format {
+                    Format::Chimera => chimera::new_name(&path, &old, &new),
+                    _ => path.file_name().unwrap_or_default().to_owned(),
                 };
                 let to = folder.join(name);
                 let id = locate::session_id(&path);
@@ -366,6 +381,7 @@ impl<'w> Planner<'w> {
     fn paths(&self, session: &Session, inside: &Contents, whole: &BTreeMap<PathBuf, PathBuf>) -> Paths {
         let mut paths = Paths { text: self.wanted.text, ..Paths::default() };
         match self.wanted.session {
+            Some(_) if session.old_cwd.is_empty() => {}
             Some(_) => paths.folders.add(&session.old_cwd, &session.new_cwd),
             None => paths.folders = self.wanted.map.clone(),
         }
@@ -603,7 +619,8 @@ fn agent_of(store: &Store, path: &Path) -> Option<&'static str> {
         return Some(store.agent);
     }
     let opened = store::open_ends(path, store::Options::default()).ok()?;
-    Some(opened.session.format.agent()).filter(|agent| ["claude", "pi", "omp"].contains(agent))
+    Some(opened.session.format.agent())
+        .filter(|agent| ["claude", "pi", "omp", chimera::AGENT].contains(agent))
 }
 
 /// Returns the configuration folder of Claude Code to which a session belongs.
@@ -639,14 +656,6 @@ fn kind_of(format: Format, path: &Path) -> Kind {
 
 fn name_of(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Returns the name that Chimera gives to the session of a working directory.
-fn chimera_name(cwd: &str) -> String {
-    use sha2::{Digest, Sha256};
-    let digest = Sha256::digest(cwd.as_bytes());
-    let name: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    format!("{name}.jsonl")
 }
 
 fn same_content(one: &Path, other: &Path) -> std::io::Result<bool> {

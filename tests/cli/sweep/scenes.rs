@@ -52,7 +52,10 @@ const STORED: &str = "projects/-project/254d35dc-7f1f-4b42-ab66-5415aec1733e.jso
 /// Moves that session.
 pub const MOVE: &str = "move --from projects --map /project=/moved";
 
-/// The same session where Claude Code keeps it.
+/// A session where Chimera keeps that of `/project`.
+const OF_CHIMERA: &str = ".chimera/sessions/ea0135bca5e3.jsonl=chimera/linear.jsonl";
+
+/// The session of Claude Code where the client keeps it.
 const AT_HOME: &str = "../home/.claude/projects/-project/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl=claude/real/subagent/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl";
 /// Removes it, with all that belongs to it.
 const REMOVED: &str = "!remove ../home/.claude/projects";
@@ -115,6 +118,7 @@ pub const SCENES: &[Scene] = &[
     Scene { files: PI,      before: &[], words: "move -s s.jsonl --to /moved" },
     Scene { files: STORED,  before: &[], words: MOVE },
     Scene { files: STORED,  before: &[MOVE], words: "undo --all" },
+    Scene { files: OF_CHIMERA, before: &[], words: "move --from .chimera/sessions /project /moved" },
     Scene { files: AT_HOME, before: &[], words: "archive" },
     Scene { files: AT_HOME, before: &[], words: "archive --hardlink" },
     Scene { files: AT_HOME, before: &["archive", REMOVED], words: RESTORE },

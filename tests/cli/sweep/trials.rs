@@ -238,7 +238,7 @@ fn stop(stage: &Stage, at: usize, act: Act) -> Vec<String> {
                 .map(|path| format!("{} is left", short(stage, path))),
         );
     }
-    if stage.scene.words == "archive" {
+    if is_archive(stage.scene.words) {
         wrong.extend(completes_archive(stage));
         return wrong;
     }
@@ -358,7 +358,12 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
 /// Returns whether a command that ends early must leave everything as before. The operation log is
 /// cleaned step by step, what an archive already has is kept for the next run, and so are pages.
 fn is_all_or_nothing(words: &str) -> bool {
-    !words.starts_with("op ") && words != "archive" && !words.starts_with(super::scenes::SITE)
+    !words.starts_with("op ") && !is_archive(words) && !words.starts_with(super::scenes::SITE)
+}
+
+/// Returns whether a command copies sessions to an archive.
+fn is_archive(words: &str) -> bool {
+    words.starts_with("archive")
 }
 
 /// What must hold of an archive, however its command ended: the sessions are as before, and another
@@ -446,7 +451,7 @@ fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     // A file that can't be removed stays, and one that can't be looked at too.
     let may_leave = failed == Some("unlink");
     let mut wrong = ended(stage, &output, may_leave);
-    if stage.scene.words == "archive" {
+    if is_archive(stage.scene.words) {
         wrong.extend(completes_archive(stage));
     }
     let log = stage.run("op log --json");
@@ -454,6 +459,10 @@ fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
         wrong.push(format!("op log: {}", said(&log)));
     }
     wrong
+}
+
+fn is_chimeras(path: &Path) -> bool {
+    path.iter().any(|part| part == ".chimera")
 }
 
 /// How often the line of the agent is in a session, which may have moved.
@@ -464,9 +473,10 @@ fn count(stage: &Stage, path: &Path) -> usize {
     };
     match path.exists() {
         true => times(path),
+        // Chimera's sessions get another name.
         false => sessions_below(&stage.work())
             .iter()
-            .filter(|moved| moved.file_name() == path.file_name())
+            .filter(|moved| moved.file_name() == path.file_name() || is_chimeras(path))
             .map(|moved| times(moved))
             .sum(),
     }
