@@ -3,42 +3,54 @@
 //!
 //! `care.tsv` has a row for each answer that `tests/oracles/care.py` recorded: the command, the session,
 //! a digest of the result, the program, the number of messages (for Claude Code, of blocks) that it
-//! sends, and a digest of them. Sessions named `rich/` are those of the tests with images, long results,
-//! thinking and state added, which [`rich_sessions_are_written`] makes.
+//! sends, and a digest of them. Names such as `rich/` at the beginning of a session are those of
+//! [`Stuffing`]. `join, switch` is the older copy's HEAD, to which the joined session was switched.
 
 use crate::moving::replaced;
-use crate::support::chance::Chance;
-use crate::support::files::{copy, copy_below, project};
+use crate::support::files::{copy, copy_below};
 use crate::support::sandbox::{bough, code, said};
-use base64::Engine;
-use serde_json::{Value, json};
+use crate::support::sessions::folder;
+use crate::support::stuffed::{Stuffing, stuffed};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The clock and the source of ids that `programs.py` has, too.
 const NOW: &str = "2027-01-15T12:00:00Z";
 const SEED: &str = "peers";
 
-fn sessions() -> PathBuf {
-    project().join("tests/cli/sessions")
-}
-
 #[test]
 fn what_is_written_today_is_what_the_programs_were_asked_about() {
-    let table = fs::read_to_string(sessions().join("care.tsv")).unwrap();
+    let table = fs::read_to_string(folder().join("care.tsv")).unwrap();
     let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|row| row.split('\t').collect()).collect();
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for row in &rows {
         let verb = row[0].split(' ').next().unwrap();
         *counts.entry((verb, row[3])).or_default() += 1;
     }
-    for (verb, least) in [("drop", 80), ("slim", 400)] {
+    for (verb, least) in [("drop", 80), ("slim", 400), ("join", 100), ("join,", 100)] {
         let count: usize = counts.iter().filter(|((of, _), _)| *of == verb).map(|(_, count)| count).sum();
         assert!(count >= least, "{verb}: {counts:?}");
     }
+    let options = [
+        "images",
+        "results",
+        "tool-use-result",
+        "subagents",
+        "custom",
+        "thinking",
+        "before-compaction",
+        "budget",
+    ];
+    for option in options {
+        let option = format!("slim --in-place --{option}");
+        let is_whole = |row: &&Vec<&str>| row[1].starts_with("full/") || row[1].starts_with("summed/");
+        let count = rows.iter().filter(|row| row[0].starts_with(&option)).filter(is_whole).count();
+        assert!(count >= 30, "{option} was asked about {count} sessions, block by block");
+    }
+    assert!(rows.iter().any(|row| row[1].starts_with("huge/")));
     let wrong = |row: &Vec<&str>| {
         let [words, session, wrote, ..] = row[..] else { panic!("{row:?}") };
         let digest = digest(&result(words, session));
@@ -66,28 +78,50 @@ fn digest(bytes: &[u8]) -> String {
 
 /// Carries out a command on a copy of a session, as `care.py` does; returns the result.
 fn result(words: &str, session: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
+    let place = tempfile::tempdir().unwrap();
     // The program asks the system for the path of its home.
-    let home = folder.path().canonicalize().unwrap();
-    let from = sessions().join(session.strip_prefix("rich/").unwrap_or(session));
+    let home = place.path().canonicalize().unwrap();
+    let (stuffing, own) = Stuffing::split(session);
+    let from = folder().join(own);
     let file = home.join(from.file_name().unwrap());
-    match session.starts_with("rich/") {
-        true => fs::write(&file, enriched(&from)).unwrap(),
-        false => copy(&from, &file),
+    match stuffing {
+        Some(stuffing) => {
+            let (bytes, files) = stuffed(stuffing, &from);
+            fs::write(&file, bytes).unwrap();
+            for (inside, bytes) in &files {
+                let to = file.with_extension("").join(inside);
+                fs::create_dir_all(to.parent().unwrap()).unwrap();
+                fs::write(to, bytes).unwrap();
+            }
+            if files.is_empty() {
+                copy_below(&from.with_extension(""), &file.with_extension(""));
+            }
+        }
+        None => {
+            copy(&from, &file);
+            copy_below(&from.with_extension(""), &file.with_extension(""));
+        }
     }
-    copy_below(&from.with_extension(""), &file.with_extension(""));
     let run = |words: &[&str], seed: &str, now: &str| {
         let mut command = bough(&home);
         command.args(words).env("BOUGH_NOW", now).env("BOUGH_IDS", seed);
         let output = command.output().unwrap();
         assert_eq!(code(&output), 0, "{words:?} {session}: {}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
     };
     let name = file.to_str().unwrap();
-    if words != "join" {
+    if !words.starts_with("join") {
         let words: Vec<&str> = words.split(' ').chain(["--force", "--json", name]).collect();
         run(&words, SEED, NOW);
         // A note may name the file.
-        return replaced(&fs::read(file).unwrap(), home.to_str().unwrap(), "WORK");
+        let mut result = replaced(&fs::read(&file).unwrap(), home.to_str().unwrap(), "WORK");
+        if matches!(stuffing, Some(Stuffing::Full | Stuffing::Summed | Stuffing::Huge)) {
+            for path in files_below(&file.with_extension("")) {
+                result.push(b'\n');
+                result.extend_from_slice(path.strip_prefix(&home).unwrap().to_str().unwrap().as_bytes());
+            }
+        }
+        return result;
     }
     let other = match session.contains("claude") {
         true => home.join("copy").join(file.file_name().unwrap()),
@@ -96,101 +130,25 @@ fn result(words: &str, session: &str) -> Vec<u8> {
     fs::create_dir_all(other.parent().unwrap()).unwrap();
     fs::copy(&file, &other).unwrap();
     let other = other.to_str().unwrap();
-    let append = ["append", "--kind", "message", "--text"];
-    run(&[&append[..], &["here", "--force", name]].concat(), "a", NOW);
-    run(&[&append[..], &["there", "--force", other]].concat(), "b", "2027-01-15T12:05:00Z");
+    let append = ["append", "--kind", "message", "--force", "--text"];
+    run(&[&append[..], &["One more, of the older copy.", name]].concat(), "a", NOW);
+    run(&[&append[..], &["Another one, of the newer copy.", other]].concat(), "b", "2027-01-15T12:05:00Z");
+    let status: Value = serde_json::from_str(&run(&["status", "--json", name], SEED, NOW)).unwrap();
     run(&["join", name, other, "--force", "--json"], SEED, NOW);
+    if words == "join, switch" {
+        let older = format!("id:{}", status["head"].as_str().unwrap());
+        run(&["switch", "--force", &older, "-s", name], SEED, NOW);
+    }
     fs::read(file).unwrap()
 }
 
-/// Returns a session with an image in each second prompt and result, long results with their second
-/// copies, thinking in each second reply, and state of an extension.
-fn enriched(path: &Path) -> Vec<u8> {
-    let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
-    let is_claude = path.to_string_lossy().contains("claude");
-    let image = base64::engine::general_purpose::STANDARD.encode(picture());
-    let image = match is_claude {
-        true => {
-            json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": image}})
-        }
-        false => json!({"type": "image", "data": image, "mimeType": "image/png"}),
-    };
-    let (mut out, mut number) = (String::new(), 0);
-    for line in text.lines() {
-        let Some(mut value) =
-            serde_json::from_str::<Value>(line).ok().filter(|value| value["message"].is_object())
-        else {
-            out.push_str(line);
-            out.push('\n');
-            continue;
-        };
-        number += 1;
-        let is_second = number % 2 == 0;
-        let is_plain = value.get("isMeta").is_none() && value.get("isCompactSummary").is_none();
-        let role = value["message"]["role"].as_str().unwrap_or_default().to_owned();
-        let content = &mut value["message"]["content"];
-        let long = format!("{number} {}", "all work and no play ".repeat(60));
-        match &*role {
-            "user"
-                if content.is_string()
-                    && is_second
-                    && is_plain
-                    && !content.to_string().contains("<command") =>
-            {
-                *content = json!([{"type": "text", "text": content.take()}, image]);
-            }
-            "user"
-                if is_claude && content[0]["type"] == "tool_result" && content[0]["content"].is_string() =>
-            {
-                let mut blocks = vec![json!({"type": "text", "text": long})];
-                if is_second {
-                    blocks.push(image.clone());
-                }
-                content[0]["content"] = blocks.into();
-                value["toolUseResult"] = json!({"stdout": long, "stderr": "", "interrupted": false});
-            }
-            "toolResult" if content.is_array() => {
-                let blocks = content.as_array_mut().unwrap();
-                blocks.push(json!({"type": "text", "text": long}));
-                if is_second {
-                    blocks.push(image.clone());
-                }
-            }
-            "assistant" if is_second && content[0]["type"] == "text" => {
-                let signature = if is_claude { "signature" } else { "thinkingSignature" };
-                let thinking =
-                    json!({"type": "thinking", "thinking": format!("thought {number}"), signature: "c2ln"});
-                content.as_array_mut().unwrap().insert(0, thinking);
-            }
-            _ => {}
-        }
-        out.push_str(&value.to_string());
-        out.push('\n');
-    }
-    out.into_bytes()
-}
-
-/// Returns a small picture as PNG, without a pattern, so that it does not get smaller by packing.
-fn picture() -> Vec<u8> {
-    let mut chance = Chance::new(7);
-    let mut rows = Vec::new();
-    for _ in 0..24 {
-        rows.push(0);
-        rows.extend((0..24 * 3).map(|_| chance.below(256) as u8));
-    }
-    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::none());
-    packed.write_all(&rows).unwrap();
-    let mut out = b"\x89PNG\r\n\x1a\n".to_vec();
-    let head = [&24u32.to_be_bytes()[..], &24u32.to_be_bytes(), &[8, 2, 0, 0, 0]].concat();
-    for (name, data) in [(b"IHDR", head), (b"IDAT", packed.finish().unwrap()), (b"IEND", Vec::new())] {
-        let body = [&name[..], &data].concat();
-        let mut crc = flate2::Crc::new();
-        crc.update(&body);
-        out.extend_from_slice(&(data.len() as u32).to_be_bytes());
-        out.extend_from_slice(&body);
-        out.extend_from_slice(&crc.sum().to_be_bytes());
-    }
-    out
+/// Returns the files below a folder, sorted.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let (folders, mut files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    files.extend(folders.iter().flat_map(|folder| files_below(folder)));
+    files.sort();
+    files
 }
 
 /// Writes the sessions with more in them below the folder that `BOUGH_RICH` names.
@@ -198,12 +156,18 @@ fn picture() -> Vec<u8> {
 #[ignore = "makes sessions for tests/oracles/care.py"]
 fn rich_sessions_are_written() {
     let top = PathBuf::from(std::env::var_os("BOUGH_RICH").expect("BOUGH_RICH names a folder"));
+    let write = |to: &Path, bytes: &[u8]| {
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::write(to, bytes).unwrap();
+    };
     for from in crate::support::sessions::sessions() {
-        let name = from.strip_prefix(sessions()).unwrap();
-        if name.starts_with("pi") || name.starts_with("claude/real") {
-            let to = top.join(name);
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::write(to, enriched(&from)).unwrap();
+        let name = from.strip_prefix(folder()).unwrap();
+        let stuffings = Stuffing::ALL.into_iter().filter(|stuffing| stuffing.is_for(name.to_str().unwrap()));
+        for stuffing in stuffings {
+            let to = top.join(stuffing.name()).join(name);
+            let (bytes, files) = stuffed(stuffing, &from);
+            write(&to, &bytes);
+            files.iter().for_each(|(inside, bytes)| write(&to.with_extension("").join(inside), bytes));
         }
     }
 }

@@ -5,7 +5,7 @@ BOUGH_SHARED the folder with `oracles` and `corpus` (default ../shared)
 BOUGH_PEERS  the folder with the installed programs (default ~/.cache/bough-peers)
 CHIMERA_PYTHON  a Python that has Chimera (default chimera-venv/bin/python in the folder above)
 """
-import hashlib, json, os, pathlib, shutil, subprocess, tempfile, threading
+import hashlib, json, os, pathlib, re, shutil, subprocess, tempfile, threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "tests" / "cli" / "sessions"
@@ -101,6 +101,9 @@ def blocks_now(program, file):
             block.pop("cache_control", None)
             text = block.get("text", "")
             if message["role"] == "system" or PROBE in text or text.lstrip().startswith("<system-reminder>"):
+                # A note may be joined to a reminder.
+                notes = re.findall(r"\[removed by bough slim: [^\]]*\]", text)
+                out += [(message["role"], json.dumps({"type": "text", "text": note})) for note in notes]
                 continue
             inner = block.get("content") if block["type"] == "tool_result" else None
             if isinstance(inner, list):

@@ -7,3 +7,4 @@ pub mod files;
 pub mod sandbox;
 pub mod sessions;
 pub mod shared;
+pub mod stuffed;

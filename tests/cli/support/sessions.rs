@@ -4,6 +4,11 @@ use super::files::project;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Returns the folder of the sessions of the project.
+pub fn folder() -> PathBuf {
+    project().join("tests/cli/sessions")
+}
+
 /// Returns the session files below a folder, sorted by their paths.
 pub fn sessions_below(folder: &Path) -> Vec<PathBuf> {
     fn add(folder: &Path, found: &mut Vec<PathBuf>) {
