@@ -19,9 +19,9 @@ use std::io;
 /// Compactions, branch summaries, edits and messages of extensions are taken into account. If the
 /// agent changes a message before it sends it, a note below the message says so, e.g. that a tool
 /// call is dropped because it has no result. The next prompt is not included. The system prompt and
-/// the tools are included as far as the file contains them. A summary is shown with the words that
-/// pi puts around it; oh-my-pi uses a template that also changes white space, and its
-/// summaries are shown as they are stored.
+/// the tools are included as far as the file contains them. Summaries, commands that the user ran, and
+/// files that the user mentioned are shown with the words that pi and oh-my-pi put around them; where oh-my-pi
+/// adds a whole paragraph, e.g. to its notes, a note below the message says so.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough context [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
@@ -124,13 +124,8 @@ impl Show<'_> {
             }
             writeln!(ui.out(), "{head}")?;
             if message.is_sent() {
-                let frame = message.frame(self.session.format);
                 for block in &said.blocks {
-                    let said = block_text(block);
-                    indented(
-                        &frame.map_or(said.clone(), |(before, after)| format!("{before}{said}{after}")),
-                        ui,
-                    )?;
+                    indented(&block_text(block), ui)?;
                 }
             }
             for patch in &message.patches {
@@ -289,10 +284,7 @@ impl Show<'_> {
             object["line"] = self.session.entries.line(entry).into();
         }
         object["origin"] = message.origin.name().into();
-        object["text"] = match message.frame(self.session.format) {
-            Some((before, after)) => format!("{before}{}{after}", said.all()).into(),
-            None => said.all().into(),
-        };
+        object["text"] = said.sent().into();
         object["blocks"] = said.blocks.iter().map(entry_json::block).collect();
         if !message.is_sent() {
             object["sent"] = false.into();
@@ -318,6 +310,7 @@ impl Show<'_> {
                 object["text"] = (*text).into();
             }
             Patch::MadeUp { text } => object["text"] = (*text).into(),
+            Patch::Added { what } => object["what"] = (*what).into(),
             Patch::ResultLeftOut { call } | Patch::AsText { call } => object["call"] = call.as_str().into(),
             Patch::NoResult { call, tool } => {
                 object["call"] = call.as_str().into();
@@ -334,6 +327,7 @@ impl Show<'_> {
             Patch::Excluded
             | Patch::EndedBadly
             | Patch::UnknownRole
+            | Patch::Moved
             | Patch::PutBack
             | Patch::Kept
             | Patch::Bridged => {}

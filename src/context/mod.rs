@@ -13,6 +13,7 @@ mod gemini;
 mod message_text;
 mod opencode;
 mod pi;
+mod pi_words;
 mod sent;
 
 pub use sent::{Sent, SentMessage};
@@ -178,6 +179,14 @@ pub enum Patch {
         /// The call that it names.
         call: String,
     },
+    /// The agent adds a text of its own that is not repeated here.
+    Added {
+        /// What it is, in our words.
+        what: &'static str,
+    },
+    /// A result that is sent right after the results that follow its call, although others come between
+    /// them in the file.
+    Moved,
     /// Not sent: the agent does not know its role.
     UnknownRole,
     /// The kept messages are not sent one by one: the provider's own record of them is sent
@@ -210,6 +219,8 @@ impl Patch {
             Patch::NoCall { .. } => "no-call",
             Patch::NoResult { .. } => "no-result",
             Patch::AsText { .. } => "as-text",
+            Patch::Added { .. } => "added",
+            Patch::Moved => "moved",
             Patch::UnknownRole => "unknown-role",
             Patch::ProviderHistory { .. } => "provider-history",
         }
@@ -236,6 +247,8 @@ impl fmt::Display for Patch {
                 write!(f, "sent unchanged, and providers reject it: the call of {tool} has no result")
             }
             Patch::AsText { .. } => write!(f, "sent as user text: the result has no call"),
+            Patch::Added { what } => write!(f, "added by the agent: {what}"),
+            Patch::Moved => write!(f, "moved: the agent sends it right after its call"),
             Patch::UnknownRole => write!(f, "not sent: the agent does not know its role"),
             Patch::ProviderHistory { items } => {
                 write!(f, "kept messages are sent as the provider's own history of {items} items")
@@ -469,7 +482,9 @@ pub struct Said<'l> {
     /// joined by line breaks, with a placeholder for each call, image and block of another type,
     /// and without thinking.
     pub text: Cow<'l, str>,
-    /// The blocks.
+    /// The text that is sent, if the agent puts words around it or changes it: in the same form.
+    pub sent_text: Option<String>,
+    /// The blocks, as they are sent.
     pub blocks: Vec<Block<'l>>,
     /// The usage of the reply, as stored.
     pub usage: Option<Usage>,
@@ -481,6 +496,14 @@ pub struct Said<'l> {
 }
 
 impl Said<'_> {
+    /// Returns the whole text of the message as it is sent.
+    pub fn sent(&self) -> Cow<'_, str> {
+        match &self.sent_text {
+            Some(text) => Cow::Borrowed(text),
+            None => self.all(),
+        }
+    }
+
     /// Returns the whole content of the message, including what it changes.
     pub fn all(&self) -> Cow<'_, str> {
         match (self.text.is_empty(), self.changes.is_empty()) {
@@ -575,23 +598,6 @@ impl Message {
         !self.patches.iter().any(Patch::withholds)
     }
 
-    /// Returns what pi puts before and after the text of a summary when it sends it, if it does.
-    ///
-    /// [`Said::text`] is without it, as in pi's own context.
-    pub fn frame(&self, format: Format) -> Option<(&'static str, &'static str)> {
-        match (&*self.role, format) {
-            ("compactionSummary", Format::Pi) => Some((
-                "The conversation history before this point was compacted into the following summary:\n\n<summary>\n",
-                "\n</summary>",
-            )),
-            ("branchSummary", Format::Pi) => Some((
-                "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n",
-                "</summary>",
-            )),
-            _ => None,
-        }
-    }
-
     /// Reads the content of the message; `line` receives the bytes of its line, or of the part of it
     /// that the message is.
     pub fn read<'l>(
@@ -622,7 +628,7 @@ impl Message {
             Format::Gemini => gemini::read_message(self, session, line),
             Format::Copilot => copilot::read_message(self, session, line),
             Format::OpenCode => opencode::read_message(self, line),
-            _ => pi::read_message(self, line),
+            format => pi::read_message(self, format, line),
         })
     }
 }

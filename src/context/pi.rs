@@ -6,7 +6,8 @@
 //! results and failed replies. Version 1 has no ids: its compactions name the first kept entry by
 //! its position among the lines, which is read as pi's own migration reads it.
 
-use super::message_text::{message_text, text_of_blocks};
+use super::message_text::{message_text, text_of, text_of_blocks};
+use super::pi_words::{added, sent_blocks};
 use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, blocks, member, text};
 use crate::format::content::instructions;
 use crate::format::flaws::is_role;
@@ -18,6 +19,9 @@ use std::io;
 
 /// The text that pi sends in place of a missing result.
 const NO_RESULT: &str = "No result provided";
+
+/// The text that oh-my-pi sends in place of a missing result of a reply that was cut off.
+const ABORTED: &str = "aborted";
 
 /// The note for a compaction of version 1 that names the header as the first thing to keep.
 const OF_ITS_TIME: &str =
@@ -84,10 +88,28 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
     }
     let Build { mut context, .. } = build;
     context.messages = drafts.into_iter().map(|draft| draft.message).collect();
+    if session.format == Format::Omp {
+        note_added(session, source, &mut context.messages)?;
+    }
     // The path follows the links, not the order of the file, and so must the dropped entries.
     let place: HashMap<Ix, usize> = path.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
     context.dropped.sort_by_key(|dropped| place.get(&dropped.entry).copied());
     Ok(context)
+}
+
+/// Notes what oh-my-pi adds to messages.
+fn note_added(session: &Session, source: &dyn Source, messages: &mut [Message]) -> io::Result<()> {
+    let mut line = Vec::new();
+    for message in messages.iter_mut().filter(|message| message.is_sent()) {
+        // Replies and results are sent as they are.
+        let Some(entry) = message.entry.filter(|_| !matches!(&*message.role, "assistant" | "toolResult"))
+        else {
+            continue;
+        };
+        source.read(session.span(entry), &mut line)?;
+        message.patches.extend(added(message, &line));
+    }
+    Ok(())
 }
 
 struct Build<'s> {
@@ -770,7 +792,7 @@ fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
             draft.says_more = each_item(stored)
                 .any(|block| text(block, "type") == "text" && !text(block, "text").trim().is_empty());
         }
-        "bashExecution" if member(message, "excludeFromContext") == Some(b"true") => {
+        "bashExecution" | "pythonExecution" if member(message, "excludeFromContext") == Some(b"true") => {
             draft.message.patches.push(Patch::Excluded);
         }
         "custom" => draft.interrupted = text(message, "customType") == INTERRUPTED,
@@ -799,37 +821,62 @@ fn leave_out_roles(format: Format, drafts: &mut [Draft]) {
     }
 }
 
-/// Treats results as oh-my-pi does on the way to the model: a result that no call asked for, or a
-/// further result of a call, becomes a text, or is left out while a call waits for its result.
-fn pair_as_omp(drafts: &mut [Draft]) {
+/// Treats results as oh-my-pi does on the way to the model. The results of a reply are sent right after
+/// it: what follows it directly, then the first of each missing one that comes later, or a made-up one.
+/// All others are left out; one that no call asked for becomes a text, unless calls wait for their results.
+fn pair_as_omp(drafts: &mut Vec<Draft>) {
     let calls = |draft: &Draft| {
         let sent = draft.calls.iter().filter(|(id, _)| !draft.left_out(id));
-        sent.map(|(id, _)| id.clone()).collect::<Vec<_>>()
+        sent.cloned().collect::<Vec<_>>()
     };
-    let asked: HashSet<String> = drafts.iter().flat_map(calls).collect();
-    let (mut answered, mut waiting): (HashSet<String>, Vec<String>) = Default::default();
+    let asked: HashSet<String> = drafts.iter().flat_map(calls).map(|(id, _)| id).collect();
+    let mut results: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, draft) in drafts.iter().enumerate().filter(|(_, draft)| draft.message.is_sent()) {
+        if let Some(call) = &draft.answers {
+            results.entry(call.clone()).or_default().push(at);
+        }
+    }
+    let mut answered: HashSet<String> = HashSet::new();
+    // The calls of the last reply, and where it is.
+    let (mut waiting, mut from): (Vec<(String, String)>, usize) = (Vec::new(), 0);
     // The waiting calls without a result.
     let mut open: HashSet<String> = HashSet::new();
-    for draft in drafts {
-        if !draft.message.is_sent() {
-            continue;
+    let mut left: Vec<Option<Draft>> = std::mem::take(drafts).into_iter().map(Some).collect();
+    let mut asking = 0;
+    for at in 0..=left.len() {
+        let is_result = left.get(at).is_some_and(|draft| {
+            draft.as_ref().is_none_or(|draft| draft.answers.is_some() || !draft.message.is_sent())
+        });
+        if !is_result {
+            for (call, tool) in waiting.drain(..).filter(|(call, _)| open.remove(call)) {
+                answered.insert(call.clone());
+                let later = results.get(&call).and_then(|all| all.iter().find(|result| **result > from));
+                match later.and_then(|result| left[*result].take()) {
+                    Some(mut draft) => {
+                        draft.message.patches.push(Patch::Moved);
+                        drafts.push(draft);
+                    }
+                    None => {
+                        let text = if drafts[asking].failed { ABORTED } else { NO_RESULT };
+                        drafts[asking].message.patches.push(Patch::ResultMadeUp { call, tool, text });
+                    }
+                }
+            }
         }
-        let Some(call) = draft.answers.clone() else {
-            answered.extend(waiting.drain(..));
-            waiting = calls(draft);
-            open = waiting.iter().filter(|id| !answered.contains(*id)).cloned().collect();
-            continue;
-        };
-        if asked.contains(&call) {
-            open.remove(&call);
-            if !answered.insert(call.clone()) {
+        let Some(mut draft) = left.get_mut(at).and_then(Option::take) else { continue };
+        match draft.answers.clone().filter(|_| draft.message.is_sent()) {
+            None if draft.message.is_sent() => {
+                (waiting, from, asking) = (calls(&draft), at, drafts.len());
+                open = waiting.iter().map(|(id, _)| id.clone()).filter(|id| !answered.contains(id)).collect();
+            }
+            None => {}
+            Some(call) if open.remove(&call) => drop(answered.insert(call)),
+            Some(call) if asked.contains(&call) || !draft.says_more || !open.is_empty() => {
                 draft.message.patches.push(Patch::ResultLeftOut { call });
             }
-        } else if !draft.says_more || !open.is_empty() {
-            draft.message.patches.push(Patch::ResultLeftOut { call });
-        } else {
-            draft.message.patches.push(Patch::AsText { call });
+            Some(call) => draft.message.patches.push(Patch::AsText { call }),
         }
+        drafts.push(draft);
     }
 }
 
@@ -942,7 +989,17 @@ fn parsed_entry(session: &Session, index: usize) -> Option<Ix> {
     (place < session.entries.len()).then_some(Ix(place as u32))
 }
 
-pub(super) fn read_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
+/// Returns the content of a message: as the program has it in its own context, and as it is sent.
+pub(super) fn read_message<'l>(message: &Message, format: Format, line: &'l [u8]) -> Said<'l> {
+    let mut said = stored_message(message, line);
+    if let Some(blocks) = sent_blocks(format, message, line) {
+        said.sent_text = Some(text_of(&blocks).into_owned());
+        said.blocks = blocks;
+    }
+    said
+}
+
+fn stored_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
     let inner = |key| member(line, key).unwrap_or_default();
     match &message.part {
         Part::Summary | Part::Wrapped(..) => {

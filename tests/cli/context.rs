@@ -1,7 +1,7 @@
 //! The context that the real programs build from their files, if their answer is recorded.
 
 use crate::support::shared;
-use bough::context::Context;
+use bough::context::{Context, Message, Origin, Patch};
 use bough::format::{Format, Session};
 use bough::model::{Source, Table};
 use serde_json::{Value, json};
@@ -12,12 +12,24 @@ use std::path::{Path, PathBuf};
 /// digest of the text.
 pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
-    let message = |message: &bough::context::Message| {
+    let message = |message: &Message| {
         let said = message.read(session, source, &mut line).unwrap();
         let head: String = said.text.chars().take(80).collect();
         json!({ "role": message.role, "text": head, "text_sha": &sha256(said.text.as_bytes())[..16] })
     };
-    context.messages.iter().map(message).collect()
+    // The program moves results when it sends them; in its own context they are where they are stored.
+    let is_moved = |message: &&Message| message.patches.contains(&Patch::Moved);
+    let (moved, mut stored): (Vec<&Message>, Vec<&Message>) = context.messages.iter().partition(is_moved);
+    let path = context.messages.iter().filter_map(|message| message.entry).max();
+    let path = path.map(|_| session.tree.path(Context::position(session).unwrap())).unwrap_or_default();
+    let place = |message: &Message| path.iter().position(|ix| Some(*ix) == message.entry);
+    for result in moved {
+        let is_before =
+            |message: &&Message| message.origin == Origin::Message && place(message) > place(result);
+        let at = stored.iter().position(is_before).unwrap_or(stored.len());
+        stored.insert(at, result);
+    }
+    stored.into_iter().map(message).collect()
 }
 
 /// Reads the session in a file; `None` if it contains only blank lines.

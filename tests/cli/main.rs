@@ -40,6 +40,7 @@ mod odd_files;
 mod one_reading;
 mod random;
 mod schema;
+mod sent;
 mod shells;
 mod slims;
 mod support;

@@ -38,6 +38,9 @@ pub enum Part {
     },
 }
 
+/// The loss of what the agent says by itself.
+const OF_AGENT: &str = "instructions and facts of the agent";
+
 /// The text that stands for a result that is missing.
 const NO_RESULT: &str = "(no result was recorded)";
 
@@ -274,13 +277,12 @@ impl Reading<'_> {
             return Ok(before);
         }
         if self.is_of_agent(message) {
-            self.lose("instructions and facts of the agent", entry);
+            self.lose(OF_AGENT, entry);
             return Ok(before);
         }
         let mut line = std::mem::take(&mut self.line);
         let said = message.read(self.session, self.source, &mut line)?;
-        let frame = message.frame(self.session.format);
-        let text = said.all().into_owned();
+        let text = said.sent().into_owned();
         let blocks: Vec<Block<'static>> = said.blocks.iter().map(owned).collect();
         let model = model_of(self.session.format, &line);
         self.line = line;
@@ -344,9 +346,6 @@ impl Reading<'_> {
             if !is_plain && !text.is_empty() && !has_results {
                 parts.push(Part::Text(text));
             }
-            if let (Some((begin, end)), Some(Part::Text(text))) = (frame, parts.first_mut()) {
-                *text = format!("{begin}{text}{end}");
-            }
             if !parts.is_empty() {
                 if self.open_calls(last).is_empty() {
                     place.last = last;
@@ -360,6 +359,9 @@ impl Reading<'_> {
                     place.held.push((parts, entry));
                 }
             }
+        }
+        if message.patches.iter().any(|patch| matches!(patch, Patch::Added { .. })) {
+            self.lose(OF_AGENT, entry);
         }
         for patch in &message.patches {
             if let Patch::ResultMadeUp { call, text, .. } = patch {
