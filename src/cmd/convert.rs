@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 /// on all branches, with labels and HEAD. (Sessions of Codex have no branches: they get the path to
 /// HEAD.) A compaction becomes a branch of its own, so that the new agent sees what the old one
 /// would see, and the replaced turns are still there. (Claude Code gets its own kind of compaction.) Instructions of the old agent are not carried over,
-/// nor are signatures of thoughts, token counts and costs. What else is lost is listed.
+/// nor are signatures of thoughts, token counts and costs. What else is lost is listed. Results come after their calls:
+/// one that comes before its call is put behind it, and a call without one gets one.
 ///
 /// The lines of the old session ride along in the new one, where its agent never sends them, so the file is about
 /// twice as large. A conversion back to the old agent restores them byte for byte, and adds what is new. Entries that

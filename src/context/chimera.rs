@@ -54,6 +54,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
             _ => context.drop(entry, Why::NoPart),
         }
     }
+    pairs.find_later(&mut context.messages);
     for (at, call, tool) in pairs.open() {
         context.messages[at].patches.push(Patch::NoResult { call, tool });
     }
@@ -92,6 +93,18 @@ impl Pairs {
             self.by_id.insert(id.to_owned(), self.calls.len());
             let (id, tool) = (id.to_owned(), tool.to_owned());
             self.calls.push(Call { at, id, tool, answered: false });
+        }
+    }
+
+    /// Notes at results whose calls were not found before them that they come later.
+    fn find_later(&self, messages: &mut [Message]) {
+        for patch in messages.iter_mut().flat_map(|message| &mut message.patches) {
+            if let Patch::NoCall { call, why } = patch
+                && *why == NoCall::NotOnPath
+                && self.by_id.contains_key(call)
+            {
+                *why = NoCall::Later;
+            }
         }
     }
 

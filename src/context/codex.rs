@@ -2,15 +2,15 @@
 //!
 //! A compaction stores the items that stand for everything before it; one of an older version stores
 //! only a summary, and Codex keeps the prompts before it. A call without an output gets one, and an
-//! output without a call is left out. Instructions, and what Codex says about the environment when it
+//! output without a call is left out; an output before its call is sent there. Instructions, and what Codex says about the environment when it
 //! continues, are new each time and not part of this.
 
-use super::{Context, Message, Model, Origin, Part, Patch, Said, Why};
+use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why};
 use crate::format::{Block, Content, Session, codex_item, is_codex_prompt};
 use crate::json::{each_item, member, place_in};
 use crate::model::{Ix, Kind, Source};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// The output that Codex makes up for a call that has none.
@@ -141,22 +141,38 @@ impl Draft<'_> {
     /// Pairs calls and outputs.
     fn finish(self) -> Context {
         let Draft { mut context, items, .. } = self;
-        let calls: HashSet<&str> =
-            items.iter().filter_map(|item| Some(item.call.as_ref()?.0.as_str())).collect();
-        let outputs: HashSet<&str> = items.iter().filter_map(|item| item.answers.as_deref()).collect();
+        let mut calls: HashMap<&str, usize> = HashMap::new();
+        let mut outputs: HashMap<&str, usize> = HashMap::new();
+        for (at, item) in items.iter().enumerate() {
+            if let Some((call, _)) = &item.call {
+                calls.entry(call).or_insert(at);
+            }
+            outputs.extend(item.answers.as_deref().map(|call| (call, at)));
+        }
         let mut messages = Vec::new();
         let mut left_out = Vec::new();
-        for item in &items {
-            if item.answers.as_deref().is_some_and(|call| !calls.contains(call)) {
-                left_out.push(item.entry);
-                continue;
-            }
+        for (at, item) in items.iter().enumerate() {
             let mut message = Message::new(item.entry, item.role.clone(), item.origin, item.part.clone());
-            if let Some((call, tool)) = item.call.as_ref().filter(|_| item.role != "web_search_call")
-                && !outputs.contains(call.as_str())
-            {
-                let (call, tool) = (call.clone(), tool.clone());
-                message.patches.push(Patch::ResultMadeUp { call, tool, text: ABORTED });
+            if let Some(call) = &item.answers {
+                match calls.get(call.as_str()) {
+                    None => {
+                        left_out.push(item.entry);
+                        continue;
+                    }
+                    Some(asked) if *asked > at => {
+                        let (call, why) = (call.clone(), NoCall::Later);
+                        message.patches.push(Patch::NoCall { call, why });
+                    }
+                    Some(_) => {}
+                }
+            }
+            if let Some((call, tool)) = item.call.as_ref().filter(|_| item.role != "web_search_call") {
+                let (last, call, tool) = (outputs.get(call.as_str()), call.clone(), tool.clone());
+                message.patches.extend(match last {
+                    None => Some(Patch::ResultMadeUp { call, tool, text: ABORTED }),
+                    Some(last) if *last < at => Some(Patch::NoResult { call, tool }),
+                    Some(_) => None,
+                });
             }
             messages.push(message);
         }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// The sessions that come with the tests, and those of the examples.
 fn sources() -> Vec<PathBuf> {
     let project = files::project();
-    let folders = ["pi", "chimera", "claude-code", "guests", "derived"]
+    let folders = ["pi", "chimera", "claude-code", "guests", "derived", "sent"]
         .map(|name| format!("tests/cli/sessions/{name}"));
     let mut out = Vec::new();
     for folder in folders.into_iter().chain(["examples/sessions".into()]) {
@@ -117,9 +117,19 @@ fn all_branches(session: &Session, source: &dyn Source) -> (Vec<Value>, BTreeSet
     (said(&conversation, conversation.head), branches)
 }
 
-/// Removes what a target can't hold.
+/// Removes what a target can't hold. Texts before and after an image are then one.
 fn without_images(said: &[Value]) -> Vec<Value> {
-    said.iter().filter(|item| item["said"]["image"].is_null()).cloned().collect()
+    let mut out: Vec<Value> = Vec::new();
+    for item in said.iter().filter(|item| item["said"]["image"].is_null()) {
+        match (out.last_mut(), item["said"]["text"].as_str()) {
+            (Some(last), Some(text)) if last["who"] == item["who"] && last["said"]["text"].is_string() => {
+                let before = last["said"]["text"].as_str().unwrap_or_default();
+                last["said"]["text"] = format!("{before}\n\n{text}").into();
+            }
+            _ => out.push(item.clone()),
+        }
+    }
+    out
 }
 
 #[test]
@@ -324,6 +334,100 @@ fn what_comes_after_a_call_that_was_cut_off_is_another_reply() {
     for to in TARGETS {
         assert_eq!(in_short(&lines, to), wanted, "{}", to.name());
     }
+}
+
+/// Returns the turns on the way to HEAD after a conversion, each in short: a reply with all its parts.
+fn turns_in_short(lines: &[Value], to: Format) -> Vec<String> {
+    let bytes: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let (session, source) = read(bytes.as_bytes()).unwrap();
+    let made = convert_with(&session, &source, to, Thinking::Keep).unwrap();
+    let (new, source) = read(&made.bytes).unwrap();
+    let whole = Snapshot { session: &new, source: &source };
+    let part = |part: &Part| match part {
+        Part::Text(text) => text.clone(),
+        Part::Call { id, .. } => format!("call {id}"),
+        part => panic!("{part:?}"),
+    };
+    let conversation = conversation::read(whole, &[]).unwrap();
+    let turn = |turn: &conversation::Turn| {
+        let said: Vec<String> = turn.parts.iter().map(part).collect();
+        match &turn.speaker {
+            Speaker::User => format!("user: {}", said.join(", ")),
+            Speaker::Tool { call, .. } => format!("result {call}: {}", said.join(", ")),
+            Speaker::Model { .. } => format!("model: {}", said.join(", ")),
+        }
+    };
+    conversation.turns.iter().map(turn).collect()
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn replies_with_something_between_them_stay_two() {
+    let check = |items: &str, wanted: &[&str]| {
+        let items = items.split("; ").map(|item| match item.split_once(' ').unwrap() {
+            ("call", id) => codex_call(id),
+            ("result", id) => codex_result(id),
+            ("user", text) => codex_said("user", text),
+            (_, text) => codex_said("assistant", text),
+        });
+        let lines = codex(items.collect());
+        for to in TARGETS.into_iter().filter(|to| *to != Format::Codex) {
+            assert_eq!(turns_in_short(&lines, to), wanted, "{}", to.name());
+        }
+        // Items of Codex are not marked as parts of a reply: a call belongs to the text before it.
+        let flat = wanted.join("; ").replace("; model: call", ", call").replace("user: p, call", "user: p; model: call");
+        assert_eq!(turns_in_short(&lines, Format::Codex).join("; "), flat);
+    };
+    // A result before its call is put behind it, and what follows is another reply.
+    check("user p; result c1; call c1; user q; model a",
+        &["user: p", "model: call c1", "result c1: ok", "user: q", "model: a"]);
+    check("user p; model a; result c1; call c1; user q; model b",
+        &["user: p", "model: a", "model: call c1", "result c1: ok", "user: q", "model: b"]);
+    check("user p; model a; result c1; call c1; model b; user q; model c",
+        &["user: p", "model: a", "model: call c1", "result c1: ok", "model: b", "user: q", "model: c"]);
+    check("user p; result c1; model a; call c1; call c2; result c2; user q; model b",
+        &["user: p", "model: a, call c1, call c2", "result c2: ok", "result c1: ok", "user: q", "model: b"]);
+    // Much later.
+    check("user p; model a; result c1; model b; user q; model c; call c1; user r; model d",
+        &["user: p", "model: a", "model: b", "user: q", "model: c, call c1", "result c1: ok", "user: r", "model: d"]);
+    // A result after the call counts more than one before it.
+    check("user p; result c1; call c1; result c1; model a",
+        &["user: p", "model: call c1", "result c1: ok", "model: a"]);
+    // Texts are messages of their own, also without anything between them.
+    check("user p; model a; model b; call c1; result c1; model c",
+        &["user: p", "model: a", "model: b, call c1", "result c1: ok", "model: c"]);
+    // What the user says before the results come.
+    check("user p; call c1; user q; call c2; result c1; result c2; model a",
+        &["user: p", "model: call c1, call c2", "result c1: ok", "result c2: ok", "user: q", "model: a"]);
+    check("user p; call c1; user q; model a; result c2; model b",
+        &["user: p", "model: call c1", "result c1: aborted", "user: q", "model: a", "model: b"]);
+}
+
+#[test]
+fn replies_of_claude_code_are_told_apart_by_their_ids() {
+    let line = |at: usize, role: &str, id: &str, text: &str| {
+        let own = |at: usize| format!("{at:08x}-0000-4000-8000-000000000000");
+        let mut message = json!({ "role": role, "content": [{ "type": "text", "text": text }] });
+        if role == "assistant" {
+            message["id"] = id.into();
+            message["model"] = "claude-m".into();
+        }
+        json!({
+            "parentUuid": at.checked_sub(1).map(own), "isSidechain": false, "cwd": "/work", "sessionId": own(99),
+            "version": "2.1.332", "type": role, "message": message, "uuid": own(at),
+            "timestamp": "2026-11-28T10:00:00.000Z",
+        })
+    };
+    let lines = [
+        line(0, "user", "", "p"),
+        line(1, "assistant", "msg_1", "a"),
+        line(2, "assistant", "msg_1", "b"),
+        line(3, "assistant", "msg_2", "c"),
+    ];
+    for to in [Format::Pi, Format::Omp] {
+        assert_eq!(turns_in_short(&lines, to), ["user: p", "model: a, b", "model: c"], "{}", to.name());
+    }
+    assert_eq!(turns_in_short(&lines, Format::Chimera), ["user: p", "model: a\n\nb", "model: c"]);
 }
 
 #[test]

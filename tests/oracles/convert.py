@@ -9,7 +9,7 @@ resumes them, and what it sends is compared with `bough context --json` of the s
 (of one speaker joined, without blanks at the ends), calls with name and arguments, results with the call that
 they answer, and images. Not compared are thoughts, the ids of calls, and what a conversion is not meant to carry over:
 instructions of the source's agent, messages that a program invents, and results without a call. A call without a result
-must have one.
+must have one; a result before its call must come after it.
 
 With `--back`, the sessions of each GROUP, which is the name of a target, are converted to each `--to` and back. That must give
 the same bytes. Then a prompt is added to the session in between, and it is converted back again: the old file must be the beginning of the
@@ -185,7 +185,7 @@ def joined(parts):
 
 
 def of_source(lines):
-    said, made_up = Said(), []
+    said, made_up, early = Said(), [], {}
     for message in map(json.loads, lines):
         if message.get("sent") is False or message.get("origin") == "made-up" or message["role"] in ("system", "developer"):
             continue
@@ -196,15 +196,21 @@ def of_source(lines):
         who = "model" if message["role"] in ("assistant", "model", "reasoning") else "user"
         if kinds <= {"text"} and who == "user":
             blocks = [{"type": "text", "text": message["text"]}]
-        results = []
+        results, patches = [], message.get("patches", [])
         if "call" not in kinds:
             made_up = [said.result(*result) for result in made_up] and []
+        # A result before its call is put behind it.
+        is_early = any(patch.get("why") == "later" for patch in patches)
         for block in blocks:
             kind = block["type"]
             if kind == "text":
                 said.add(who, "text", block["text"])
             elif kind == "call":
                 said.call(block["id"], block["name"], block["arguments"])
+            elif kind == "result" and is_early:
+                early[block["call"]] = [block["text"]], block["is_error"]
+            elif kind == "image" and is_early:
+                early[[*early][-1]][0].append(None)
             elif kind == "result":
                 results.append(block["call"])
                 said.result(block["call"], [block["text"]], block["is_error"])
@@ -214,9 +220,9 @@ def of_source(lines):
                     said.turns[-1][-1][3] += 1
             elif kind == "image":
                 said.add(who, "image")
-        for patch in message.get("patches", []):
-            if patch["patch"] == "result-made-up":
-                result = (patch["call"], [patch["text"]], True)
+        for patch in patches:
+            if patch["patch"] in ("result-made-up", "no-result"):
+                result = (patch["call"], *early.pop(patch["call"], ([patch.get("text", NO_RESULT)], True)))
                 # Codex stores a reply item by item: more calls may follow.
                 made_up.append(result) if who == "user" else said.result(*result)
     for result in made_up:

@@ -5,7 +5,7 @@
 //! on every branch. A compaction begins a new root; what it replaced is the branch that ends before
 //! it.
 
-use crate::context::{Context, Message, Origin, Patch};
+use crate::context::{Context, Message, NoCall, Origin, Patch};
 use crate::format::{Block, Content, Format, Session};
 use crate::json::{Members, string_of};
 use crate::model::{Flags, Ix, Kind, Source, Time};
@@ -40,6 +40,9 @@ pub enum Part {
 
 /// The loss of what the agent says by itself.
 const OF_AGENT: &str = "instructions and facts of the agent";
+
+/// The loss of a result without a call.
+const NOT_ASKED: &str = "results that no call asked for";
 
 /// The text that stands for a result that is missing.
 const NO_RESULT: &str = "(no result was recorded)";
@@ -134,6 +137,7 @@ pub fn read(whole: Snapshot<'_>, tips: &[Ix]) -> io::Result<Conversation> {
         out: Conversation::default(),
         known: HashMap::new(),
         names: HashMap::new(),
+        replies: HashMap::new(),
         summaries: Vec::new(),
         line: Vec::new(),
     };
@@ -174,13 +178,43 @@ pub fn read(whole: Snapshot<'_>, tips: &[Ix]) -> io::Result<Conversation> {
 struct Place {
     /// The last turn.
     last: Option<usize>,
+    /// Whether something was sent after the last turn that makes no turn, or is put behind later ones: a
+    /// reply that follows is another reply.
+    is_over: bool,
     /// What the user said while results were missing: it is put behind them.
     held: Vec<(Vec<Part>, Option<Ix>)>,
-    /// The calls of the last reply for which the agent makes up results, and these. They are put behind
+    /// The calls of the last reply that no result follows, and what is put in its place. It is put behind
     /// the results that there are, because more parts of the reply may follow.
-    made_up: Vec<(String, &'static str)>,
-    /// The messages that both come from.
+    owed: Vec<(String, Instead)>,
+    /// Results that were sent before their calls.
+    early: Vec<(String, Early)>,
+    /// The messages that all these come from.
     held_key: String,
+}
+
+impl Place {
+    fn owes(&self, call: &str) -> bool {
+        self.owed.iter().any(|(owed, _)| owed == call)
+    }
+}
+
+/// What is put in the place of a result that does not follow its call.
+#[derive(Clone, Debug)]
+enum Instead {
+    /// The text that the agent makes up.
+    MadeUp(&'static str),
+    /// The result, which came before its call.
+    Early(Early),
+    /// A note, because there is nothing.
+    Note,
+}
+
+/// A result that was sent before its call.
+#[derive(Clone, Debug)]
+struct Early {
+    is_error: bool,
+    parts: Vec<Part>,
+    entry: Option<Ix>,
 }
 
 struct Reading<'s> {
@@ -191,6 +225,8 @@ struct Reading<'s> {
     known: HashMap<(Option<usize>, String), Place>,
     /// The tool of each call.
     names: HashMap<String, String>,
+    /// The id that the service gave to the reply of a turn, in sessions that store it part by part.
+    replies: HashMap<usize, String>,
     /// The turns that are the summary of a compaction, each with its entry.
     summaries: Vec<(usize, Ix)>,
     line: Vec<u8>,
@@ -208,8 +244,14 @@ impl Reading<'_> {
                 continue;
             }
             place.last = self.message(&mut place, message)?;
-            let is_done = place.held.is_empty() && place.made_up.is_empty();
-            place.held_key = if is_done { String::new() } else { key.1.clone() };
+            let is_done = place.held.is_empty() && place.owed.is_empty() && place.early.is_empty();
+            let is_after_reply = place.last.is_some_and(|last| self.is_of_model(last));
+            place.held_key = match is_done {
+                false => key.1.clone(),
+                // What comes next does not go on with the reply, although that is the last turn.
+                true if place.is_over && is_after_reply => "over ".into(),
+                true => String::new(),
+            };
             self.known.insert(key, place.clone());
         }
         // Not the key of a message: what is held back there is not let go.
@@ -218,6 +260,9 @@ impl Reading<'_> {
             return Ok(known.last);
         }
         place.last = self.let_go(&mut place);
+        for (_, early) in std::mem::take(&mut place.early) {
+            self.lose(NOT_ASKED, early.entry);
+        }
         place.held_key.clear();
         self.known.insert(key, place.clone());
         Ok(place.last)
@@ -227,20 +272,21 @@ impl Reading<'_> {
     /// Returns the last turn.
     fn let_go(&mut self, place: &mut Place) -> Option<usize> {
         let mut last = place.last;
+        let mut owed: HashMap<String, Instead> = std::mem::take(&mut place.owed).into_iter().collect();
         for call in self.open_calls(last) {
             let name = self.names.get(&call).cloned().unwrap_or_default();
-            let entry = last.and_then(|last| self.out.turns[last].entry);
-            let text = match place.made_up.iter().find(|(made_up, _)| *made_up == call) {
-                Some((_, text)) => text,
-                None => {
+            let note = |text: &str| vec![Part::Text(text.to_owned())];
+            let (is_error, parts, entry) = match owed.remove(&call) {
+                Some(Instead::MadeUp(text)) => (true, note(text), None),
+                Some(Instead::Early(early)) => (early.is_error, early.parts, early.entry),
+                Some(Instead::Note) | None => {
+                    let entry = last.and_then(|last| self.out.turns[last].entry);
                     self.lose("results of calls that have none: a note is in their place", entry);
-                    NO_RESULT
+                    (true, note(NO_RESULT), None)
                 }
             };
-            let parts = vec![Part::Text(text.to_owned())];
-            last = Some(self.push(last, Speaker::Tool { call, name, is_error: true }, parts, None));
+            last = Some(self.push(last, Speaker::Tool { call, name, is_error }, parts, entry));
         }
-        place.made_up.clear();
         for (parts, entry) in std::mem::take(&mut place.held) {
             last = Some(self.push(last, Speaker::User, parts, entry));
         }
@@ -272,6 +318,7 @@ impl Reading<'_> {
     /// Adds the turns of one message at a place, and returns the last of them.
     fn message(&mut self, place: &mut Place, message: &Message) -> io::Result<Option<usize>> {
         let (before, entry) = (place.last, message.entry);
+        let was_over = std::mem::replace(&mut place.is_over, true);
         if message.origin == Origin::MadeUp {
             self.lose("messages that the agent invents", entry);
             return Ok(before);
@@ -285,6 +332,7 @@ impl Reading<'_> {
         let text = said.sent().into_owned();
         let blocks: Vec<Block<'static>> = said.blocks.iter().map(owned).collect();
         let model = model_of(self.session.format, &line);
+        let id = reply_id(self.session.format, &line);
         self.line = line;
         let mut last = before;
         let has = |wanted: fn(&Block<'_>) -> bool| blocks.iter().any(wanted);
@@ -322,23 +370,26 @@ impl Reading<'_> {
         }
         let has_results = !results.is_empty();
         for (call, is_error, parts) in results {
-            if place.made_up.iter().any(|(made_up, _)| *made_up == call) {
+            if comes_early(message, &call) {
+                place.early.push((call, Early { is_error, parts, entry }));
+            } else if place.owes(&call) {
                 self.lose("results of calls that have one already", entry);
-                continue;
+            } else {
+                last = self.result(last, message, &call, is_error, parts);
             }
-            last = self.result(last, message, &call, is_error, parts);
         }
         if is_reply {
-            // Codex goes on after a call without a result only with more calls, before the next prompt.
-            let is_made_up = |call: &String| place.made_up.iter().any(|(made_up, _)| made_up == call);
-            let is_cut_off = !place.made_up.is_empty()
-                && (!has_calls || !place.held.is_empty() && self.open_calls(last).iter().all(is_made_up));
-            if !self.goes_on(last) || is_cut_off {
+            let goes_on = self.is_awaited(place, last)
+                || !was_over && !has_results && self.is_same_reply(last, &parts, id.as_deref());
+            let open = last.filter(|last| goes_on && self.is_growing(*last));
+            if open.is_none() {
                 place.last = last;
                 last = self.let_go(place);
             }
             if !parts.is_empty() {
-                last = self.reply(last, model, parts, entry);
+                last = self.reply(last, open, model, parts, entry);
+                self.replies.extend(last.zip(id));
+                place.is_over = false;
             }
         } else {
             // Summaries, commands of the user and the like are sent as a text of the program.
@@ -347,7 +398,7 @@ impl Reading<'_> {
                 parts.push(Part::Text(text));
             }
             if !parts.is_empty() {
-                if self.open_calls(last).is_empty() {
+                if !self.is_awaited(place, last) {
                     place.last = last;
                     last = self.let_go(place);
                     let at = self.push(last, Speaker::User, parts, entry);
@@ -363,12 +414,25 @@ impl Reading<'_> {
         if message.patches.iter().any(|patch| matches!(patch, Patch::Added { .. })) {
             self.lose(OF_AGENT, entry);
         }
+        Self::owe(place, message);
+        Ok(last)
+    }
+
+    /// Finds what is put in the place of results that do not follow their calls: the result that was sent
+    /// before the call, or else what the agent makes up.
+    fn owe(place: &mut Place, message: &Message) {
         for patch in &message.patches {
-            if let Patch::ResultMadeUp { call, text, .. } = patch {
-                place.made_up.push((call.clone(), text));
+            let (call, instead) = match patch {
+                Patch::ResultMadeUp { call, text, .. } => (call, Instead::MadeUp(text)),
+                Patch::NoResult { call, .. } => (call, Instead::Note),
+                _ => continue,
+            };
+            let early = place.early.iter().position(|(early, _)| early == call);
+            let instead = early.map_or(instead, |at| Instead::Early(place.early.remove(at).1));
+            if !place.owes(call) {
+                place.owed.push((call.clone(), instead));
             }
         }
-        Ok(last)
     }
 
     /// Returns whether a message is of the agent itself, which another agent would not send.
@@ -414,7 +478,7 @@ impl Reading<'_> {
         let is_asked =
             |turn: &Turn| turn.parts.iter().any(|part| matches!(part, Part::Call { id, .. } if id == call));
         if !at.is_some_and(|at| is_asked(&self.out.turns[at])) {
-            self.lose("results that no call asked for", message.entry);
+            self.lose(NOT_ASKED, message.entry);
             return before;
         }
         let name = self.names.get(call).cloned().unwrap_or_default();
@@ -422,15 +486,16 @@ impl Reading<'_> {
         Some(self.push(before, speaker, parts, message.entry))
     }
 
-    /// Adds a reply. What Codex and Claude Code store part by part is one reply.
+    /// Adds a reply, or a part of the reply `open`.
     fn reply(
         &mut self,
         before: Option<usize>,
+        open: Option<usize>,
         model: Option<String>,
         parts: Vec<Part>,
         entry: Option<Ix>,
     ) -> Option<usize> {
-        let Some(open) = before.filter(|before| self.goes_on(Some(*before))) else {
+        let Some(open) = open else {
             let speaker = Speaker::Model { name: model.unwrap_or_default() };
             return Some(self.push(before, speaker, parts, entry));
         };
@@ -440,13 +505,35 @@ impl Reading<'_> {
         Some(open)
     }
 
-    /// Returns whether the next reply is a part of the one at a turn.
-    fn goes_on(&self, last: Option<usize>) -> bool {
+    fn is_of_model(&self, turn: usize) -> bool {
+        matches!(self.out.turns[turn].speaker, Speaker::Model { .. })
+    }
+
+    /// Returns whether a turn is a reply to which parts can be added: Codex and Claude Code store replies
+    /// part by part.
+    fn is_growing(&self, turn: usize) -> bool {
         matches!(self.session.format, Format::Codex | Format::Claude)
-            && last.is_some_and(|last| {
-                last + 1 == self.out.turns.len()
-                    && matches!(self.out.turns[last].speaker, Speaker::Model { .. })
-            })
+            && turn + 1 == self.out.turns.len()
+            && self.is_of_model(turn)
+    }
+
+    /// Returns whether results of the last reply are still to come.
+    fn is_awaited(&self, place: &Place, last: Option<usize>) -> bool {
+        self.open_calls(last).iter().any(|call| !place.owes(call))
+    }
+
+    /// Returns whether parts that directly follow the last reply belong to it.
+    fn is_same_reply(&self, last: Option<usize>, parts: &[Part], id: Option<&str>) -> bool {
+        let Some(last) = last.filter(|last| self.is_growing(*last)) else { return false };
+        if self.session.format == Format::Claude {
+            return self.replies.get(&last).map(String::as_str) == id;
+        }
+        let is_call = |part: &Part| matches!(part, Part::Call { .. });
+        let before = &self.out.turns[last].parts;
+        // Codex sends each text as a message of its own. Calls follow each other and the text before
+        // them; after calls, it goes on only when they have results.
+        parts.iter().any(is_call)
+            || !before.iter().any(|part| is_call(part) || matches!(part, Part::Text(_) | Part::Image { .. }))
     }
 
     fn push(
@@ -462,6 +549,20 @@ impl Reading<'_> {
         self.out.turns.push(Turn { parent, speaker, parts, time, entry, also: Vec::new(), replaces: None });
         self.out.turns.len() - 1
     }
+}
+
+/// Returns whether a message has a result whose call is sent after it.
+fn comes_early(message: &Message, result: &str) -> bool {
+    message
+        .patches
+        .iter()
+        .any(|patch| matches!(patch, Patch::NoCall { call, why: NoCall::Later } if call == result))
+}
+
+/// Returns the id that the service gave to the reply of a line, if parts of it may be in other lines.
+fn reply_id(format: Format, line: &[u8]) -> Option<String> {
+    let message = crate::json::member(line, "message").filter(|_| format == Format::Claude)?;
+    string_of(message, "id")
 }
 
 /// Returns the model that a reply names.
