@@ -1,8 +1,11 @@
 //! `convert`: what the new session would send is what the old one would send, on all branches; and the
 //! real programs agree.
 
+use crate::fsck_claude::applied;
+use crate::support::chance::Chance;
 use crate::support::files;
 use bough::format::{Addition, Format, Ids, New, Session, claude};
+use bough::fsck::{self, NoRepair, NoSurroundings, RepairOptions};
 use bough::model::{Source, Table, Time};
 use bough::ops::Snapshot;
 use bough::ops::convert::conversation::{self, Conversation, NO_PROMPT, Part, Speaker};
@@ -560,6 +563,133 @@ fn what_was_added_since_is_put_after_the_old_lines() {
     });
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
     assert!(anew.len() * 20 < count, "{} of {count} anew:\n{}", anew.len(), anew.join("\n"));
+}
+
+/// Damage that takes no entry away: what it does to the lines of a file.
+type Damage = (&'static str, fn(&mut Vec<Vec<u8>>, &mut Chance));
+
+#[rustfmt::skip] // a table
+const DAMAGE: [Damage; 7] = [
+    ("garbage between lines", |lines, chance| lines.insert(1 + chance.below(lines.len() as u64) as usize, b"\xff{\"oops".to_vec())),
+    ("a line torn at the end", |lines, _| lines.push(b"{\"type\":\"message\",\"id\":\"12".to_vec())),
+    ("NUL bytes at the end", |lines, _| lines.push(vec![0; 64])),
+    ("two lines glued", |lines, chance| {
+        let at = chance.below(lines.len() as u64 - 1) as usize;
+        let next = lines.remove(at + 1);
+        lines[at].extend(next);
+    }),
+    ("a line twice", |lines, chance| {
+        let at = 1 + chance.below(lines.len() as u64 - 1) as usize;
+        lines.insert(at, lines[at].clone());
+    }),
+    ("blank lines", |lines, chance| lines.insert(1 + chance.below(lines.len() as u64) as usize, Vec::new())),
+    ("a carriage return", |lines, chance| {
+        let at = chance.below(lines.len() as u64) as usize;
+        lines[at].push(b'\r');
+    }),
+];
+
+fn repaired(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    let old = Table(vec![bytes.to_vec()]);
+    let around = NoSurroundings("01900000-0000-7000-8000-000000000001");
+    let examined = match fsck::examine(None, &old, bytes.len() as u64, None, &around) {
+        Ok(examined) => examined,
+        Err(error) => return Err(error.to_string()),
+    };
+    match fsck::repair(&examined, &old, &around, &RepairOptions::default(), &mut Ids::seeded("1")) {
+        Ok(repair) if repair.plan.is_empty() => Ok(Some(bytes.to_vec())),
+        Ok(repair) => Ok(Some(applied(&repair.plan, &old))),
+        // Codex's are only read.
+        Err(NoRepair::ReadOnly) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn old_lines_come_back_after_the_new_file_was_damaged_and_repaired() {
+    let (mut wrong, mut count, mut anew, mut refused, mut seed) = (Vec::new(), 0, Vec::new(), Vec::new(), 0);
+    each_carried(|name, bytes, format, carried| {
+        seed += 1;
+        let (what, damage) = DAMAGE[seed as usize % DAMAGE.len()];
+        if !TARGETS.contains(&format) || seed % 3 != 0 || name.ends_with("by codex") {
+            return;
+        }
+        let mut lines: Vec<Vec<u8>> = carried.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        lines.pop();
+        damage(&mut lines, &mut Chance::new(seed));
+        let damaged = lines.join(&b'\n');
+        let repaired = match repaired(&damaged) {
+            Ok(Some(repaired)) => repaired,
+            Ok(None) => return,
+            // The repair is not proven, and nothing is written.
+            Err(error) => return refused.push(format!("{name}, {what}: {error}")),
+        };
+        let made = back(&repaired, format).unwrap();
+        count += 1;
+        if without_images(&said_at_head(&made.bytes)) != without_images(&said_at_head(&repaired)) {
+            wrong.push(format!("{name}, {what}: it says something else"));
+        }
+        if made.came_back.is_none() {
+            anew.push(format!("{name}, {what}: {:?}", made.not_back));
+        } else if made.bytes != bytes {
+            wrong.push(format!("{name}, {what}: other bytes"));
+        }
+    });
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(anew.is_empty(), "{} of {count} anew:\n{}", anew.len(), anew.join("\n"));
+    assert!(refused.len() * 50 < count, "{} of {count} refused:\n{}", refused.len(), refused.join("\n"));
+    assert!(count > 100, "{count}");
+}
+
+/// An entry of the new file is lost with its line: the others come back as they were, and the prompt
+/// that was added since comes after them.
+#[test]
+fn a_lost_entry_of_the_new_file_does_not_cost_the_other_old_lines() {
+    let (mut wrong, mut count, mut anew, mut seed) = (Vec::new(), 0, Vec::new(), 0);
+    each_carried(|name, bytes, format, carried| {
+        seed += 1;
+        if !TARGETS.contains(&format) || seed % 5 != 0 || name.ends_with("by codex") {
+            return;
+        }
+        let mut lines: Vec<Vec<u8>> =
+            with_prompt(carried).split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        // Neither the header, nor the lines that carry the old ones, nor the new prompt.
+        let is_message = |line: &Vec<u8>| {
+            let line: Value = serde_json::from_slice(line).unwrap_or_default();
+            line["message"].is_object()
+        };
+        let messages: Vec<usize> = (0..lines.len() - 2).filter(|at| is_message(&lines[*at])).collect();
+        let mut chance = Chance::new(seed);
+        let Some(at) = messages.get(chance.below(messages.len().max(1) as u64) as usize) else { return };
+        let message: Value = serde_json::from_slice(&lines[*at]).unwrap();
+        let parts = message["message"]["content"].as_array().map_or(1, Vec::len);
+        let torn = lines[*at].len() / 2;
+        lines[*at].truncate(torn);
+        let repaired = match repaired(&lines.join(&b'\n')) {
+            Ok(Some(repaired)) => repaired,
+            Ok(None) => return,
+            Err(error) => return wrong.push(format!("{name}: {error}")),
+        };
+        let made = back(&repaired, format).unwrap();
+        count += 1;
+        if without_images(&said_at_head(&made.bytes)) != without_images(&said_at_head(&repaired)) {
+            wrong.push(format!("{name}: it says something else"));
+        }
+        if made.came_back.is_none() {
+            anew.push(format!("{name}: {:?}", made.not_back));
+            return;
+        }
+        let new: BTreeSet<&[u8]> = made.bytes.split(|byte| *byte == b'\n').collect();
+        let gone = bytes.split(|byte| *byte == b'\n').filter(|line| !new.contains(line)).count();
+        // What the torn line stood for (Claude Code stores each part of a reply in a line), and what had
+        // to be linked anew.
+        if gone > parts + 2 {
+            wrong.push(format!("{name}: {gone} old lines are gone"));
+        }
+    });
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(anew.len() * 2 < count, "{} of {count} anew:\n{}", anew.len(), anew.join("\n"));
+    assert!(count > 60, "{count}");
 }
 
 #[test]
