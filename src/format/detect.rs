@@ -69,9 +69,9 @@ pub fn detect_in_blocks<E>(
     'all: loop {
         bytes.clear();
         block(offset, &mut bytes)?;
-        if start.len() < START {
-            start.extend(bytes.iter().take(START - start.len()));
-            if (start.len() == START || bytes.is_empty()) && is_opencodes(&start) {
+        if start.len() < EXPORT_START {
+            start.extend(bytes.iter().take(EXPORT_START - start.len()));
+            if (start.len() == EXPORT_START || bytes.is_empty()) && is_opencodes(&start) {
                 return Ok(Detected::Format(Format::OpenCode));
             }
         }
@@ -97,7 +97,13 @@ pub fn detect_in_blocks<E>(
 }
 
 /// The number of bytes by which a document is recognized.
-const START: usize = 4096;
+pub const EXPORT_START: usize = 4096;
+
+/// Returns whether a file begins as a session that is one JSON document. `start` is its first [`EXPORT_START`]
+/// bytes, or all of them.
+pub fn is_export(start: &[u8]) -> bool {
+    is_opencodes(start)
+}
 
 /// Returns whether a text begins as an export of OpenCode: with what is known of a session, or with a
 /// list of messages.

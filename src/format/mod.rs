@@ -35,7 +35,7 @@ mod write;
 pub use addition::{Addition, ReplyModel};
 pub use codex::{codex_item, is_codex_prompt};
 pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
-pub use detect::{Detected, detect, detect_in_blocks, has_line};
+pub use detect::{Detected, EXPORT_START, detect, detect_in_blocks, has_line, is_export};
 pub use diagnostics::{Diagnostics, Note, NoteKind, ToolRef};
 pub use ids::Ids;
 pub use labels::{LabelLine, LabelLines, Labels};

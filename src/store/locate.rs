@@ -3,7 +3,7 @@
 use super::Error;
 use super::compressed::{self, is_session_name};
 use super::read::search;
-use crate::format::{Detected, Format, detect, is_agents, main_of};
+use crate::format::{self, Detected, Format, detect, is_agents, main_of};
 use crate::json::{self, Prefilter};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -192,10 +192,10 @@ pub fn each_folder(stores: &[Store], each: &mut dyn FnMut(Vec<Found>) -> Control
     }
 }
 
-/// Returns the session files below a folder: the files that [`session_files_below`] returns, without those of
+/// Returns the session files below a folder: the files that [`files_below`] returns, without those of
 /// subagents, which are part of the session that started them.
 pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
-    let mut out = session_files_below(folder);
+    let mut out = files_below(folder);
     out.retain(|path| {
         let inside = path.strip_prefix(folder).unwrap_or(path);
         !is_agents(path) && main_of(inside).is_none()
@@ -218,6 +218,29 @@ pub fn session_files_below(folder: &Path) -> Vec<PathBuf> {
 /// Returns the files below a folder like [`session_files_below`], and, by themselves, the folders
 /// that can't be listed to their ends.
 pub fn list_below(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    list(folder, is_session_name)
+}
+
+/// Returns all files below a folder like [`session_files_below`], and the sessions that an agent exported
+/// to files `*.json`. Costs a reading of the first bytes of each such file.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let (mut out, unlisted) = list(folder, |path| is_session_name(path) || is_export_file(path));
+    out.extend(unlisted);
+    out.sort();
+    out
+}
+
+/// Returns whether a file `*.json` begins as a session. No other one is opened.
+fn is_export_file(path: &Path) -> bool {
+    let mut start = Vec::new();
+    path.extension().is_some_and(|ending| ending == "json")
+        && path.is_file()
+        && File::open(path)
+            .and_then(|file| file.take(format::EXPORT_START as u64).read_to_end(&mut start))
+            .is_ok_and(|_| format::is_export(&start))
+}
+
+fn list(folder: &Path, is_wanted: impl Fn(&Path) -> bool) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut out, mut unlisted) = (Vec::new(), Vec::new());
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
@@ -225,7 +248,7 @@ pub fn list_below(folder: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
             let (path, kind) = (entry.path(), entry.file_type()?);
             if kind.is_dir() {
                 open.push(path);
-            } else if is_session_name(&path) && is_file(&path, kind) {
+            } else if is_wanted(&path) && is_file(&path, kind) {
                 out.push(path);
             }
             Ok(())
@@ -312,11 +335,11 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
 
 /// Returns the files of a folder that a user names: those below it if it is a store or lies in one;
 /// or else the sessions of the project whose working directory it is, with their subagents; or else
-/// the files below it.
+/// the files below it, with exports.
 pub fn files_of(stores: &[Store], folder: &Path) -> Vec<PathBuf> {
     match project_at(stores, folder) {
         Some(sessions) => with_subagents(sessions),
-        None => session_files_below(folder),
+        None => files_below(folder),
     }
 }
 
