@@ -470,9 +470,19 @@ enum Part {
     Prompt { end: Option<String> },
     /// What the request `number` of a reply of OpenCode gave, or one result of its calls, up to the
     /// part with the id `end`, which was undone.
-    Step { number: usize, result: Option<usize>, end: Option<String>, thoughts_as_text: bool },
+    Step { number: usize, result: Option<usize>, end: Option<String>, thoughts_as_text: bool, media: Media },
+    /// The files that came with the results of a reply of OpenCode, if they are sent after it.
+    Files { end: Option<String>, media: Media },
     /// Parts of a message of Claude Code.
     Claude(Vec<crate::format::claude::request::Part>),
+}
+
+/// The files that a provider takes with the results of calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Media {
+    All,
+    Images,
+    None,
 }
 
 /// The content of a message.

@@ -3,11 +3,13 @@
 //!
 //! A compaction is a prompt that asks for a summary, and the reply that is one; it may keep the last
 //! messages before it, which are then sent after it. A reply that failed is not sent, and a call
-//! without a result gets one. Thoughts of another model than the current one are sent as text. Images
-//! in results are shown with the results; OpenCode sends them as a prompt to providers that accept
-//! none there.
+//! without a result gets one. Thoughts of another model than the current one are sent as text.
+//!
+//! Images and PDF files that came with results are sent with them to some providers, and to all others as
+//! a prompt after the reply. An export has the name of the provider, not its kind: a name that OpenCode
+//! does not bring along is taken for one of the others, like most that users set up.
 
-use super::{Context, Message, Model, Origin, Part, Patch, Said, Why};
+use super::{Context, Media, Message, Model, Origin, Part, Patch, Said, Why};
 use crate::format::opencode::{Revert, Step, prompt, steps};
 use crate::format::{Block, Session};
 use crate::json::{Members, each_object, member};
@@ -17,6 +19,9 @@ use std::io;
 
 /// The result that OpenCode makes up for a call that has none.
 const INTERRUPTED: &str = "[Tool execution was interrupted]";
+
+/// The text before files that are sent after the reply whose calls they came from.
+const ATTACHED: &str = "Attached media from tool result:";
 
 pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
     let mut context = Context::default();
@@ -70,15 +75,23 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
             }
         } else {
             let is_other = model.as_ref() != Some(&fact.model);
+            let media = media(model.as_ref());
+            let mut has_files = false;
             for (number, step) in steps(&line, end.as_deref()).into_iter().enumerate() {
                 if is_silent(&step, is_other) {
                     continue;
                 }
-                let part =
-                    |result| Part::Step { number, result, end: end.clone(), thoughts_as_text: is_other };
+                let part = |result| Part::Step {
+                    number,
+                    result,
+                    end: end.clone(),
+                    thoughts_as_text: is_other,
+                    media,
+                };
+                has_files |= step.files.iter().flatten().any(|(mime, _)| is_apart(media, mime));
                 context.messages.push(Message::new(fact.entry, "assistant", origin, part(None)));
                 for (at, (call, tool)) in step.calls.iter().enumerate() {
-                    if !step.results[at].is_empty() {
+                    if step.results[at].is_some() {
                         context.messages.push(Message::new(fact.entry, "tool", origin, part(Some(at))));
                         continue;
                     }
@@ -88,6 +101,10 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
                     last.patches.push(Patch::ResultMadeUp { call, tool, text: INTERRUPTED });
                 }
             }
+            if has_files {
+                let part = Part::Files { end, media };
+                context.messages.push(Message::new(fact.entry, "user", origin, part));
+            }
         }
         if context.messages.len() == before {
             context.drop(fact.entry, Why::Empty);
@@ -95,6 +112,26 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
     }
     context.dropped.sort_by_key(|dropped| dropped.entry);
     Ok(context)
+}
+
+/// Returns the files that the provider of a model takes with results.
+fn media(model: Option<&Model>) -> Media {
+    let Some(model) = model else { return Media::None };
+    let name = model.name.to_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    match &*model.provider {
+        "anthropic" | "openai" | "google-vertex-anthropic" => Media::All,
+        "google" if has(&["gemini-3"]) && !has(&["gemini-2"]) => Media::All,
+        "xai" => Media::Images,
+        "amazon-bedrock" if has(&["anthropic.", "nova", "llama4", "llama-4"]) => Media::Images,
+        _ => Media::None,
+    }
+}
+
+/// Returns whether a file is sent apart from the result that it came with.
+fn is_apart(media: Media, mime: &str) -> bool {
+    let is_image = mime.starts_with("image/");
+    (is_image || mime == "application/pdf") && (media == Media::None || media == Media::Images && !is_image)
 }
 
 /// Returns whether nothing is sent of what one request gave.
@@ -206,10 +243,19 @@ fn after_compaction(facts: &[Fact]) -> Vec<usize> {
 
 pub(super) fn read_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
     let blocks = match &message.part {
-        Part::Step { number, result, end, thoughts_as_text } => {
-            let step = steps(line, end.as_deref()).into_iter().nth(*number).unwrap_or_default();
+        Part::Files { end, media } => {
+            let files = steps(line, end.as_deref()).into_iter().flat_map(|step| step.files).flatten();
+            let apart = files.filter(|(mime, _)| is_apart(*media, mime)).map(|(_, file)| file);
+            std::iter::once(Block::Text(ATTACHED.into())).chain(apart).collect()
+        }
+        Part::Step { number, result, end, thoughts_as_text, media } => {
+            let mut step = steps(line, end.as_deref()).into_iter().nth(*number).unwrap_or_default();
             let mut blocks = match result {
-                Some(at) => step.results.into_iter().nth(*at).unwrap_or_default(),
+                Some(at) => {
+                    let files = std::mem::take(&mut step.files[*at]);
+                    let with_result = files.into_iter().filter(|(mime, _)| !is_apart(*media, mime));
+                    step.results[*at].take().into_iter().chain(with_result.map(|(_, file)| file)).collect()
+                }
                 None => step.said,
             };
             if *thoughts_as_text {

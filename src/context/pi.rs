@@ -1017,9 +1017,12 @@ fn stored_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
             let item = each_item(inner("retainedTail")).nth(*place).unwrap_or_default();
             of_content(member(item, "content").unwrap_or_default())
         }
-        Part::Claude(_) | Part::Item(_) | Part::Results | Part::Prompt { .. } | Part::Step { .. } => {
-            Said::default()
-        }
+        Part::Claude(_)
+        | Part::Item(_)
+        | Part::Results
+        | Part::Prompt { .. }
+        | Part::Step { .. }
+        | Part::Files { .. } => Said::default(),
         Part::Content => of_content(inner("content")),
         Part::Edit(_) => of_content(member(inner("replacement"), "content").unwrap_or_default()),
         Part::Message => {

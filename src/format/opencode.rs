@@ -167,8 +167,10 @@ pub struct Step<'l> {
     pub said: Vec<Block<'l>>,
     /// The calls among them, in order: id and tool.
     pub calls: Vec<(Cow<'l, str>, Cow<'l, str>)>,
-    /// The result of each call, with its images; empty if the call has none.
-    pub results: Vec<Vec<Block<'l>>>,
+    /// The result of each call; `None` if the call has none.
+    pub results: Vec<Option<Block<'l>>>,
+    /// The files that came with the result of each call: their MIME types, and what they are.
+    pub files: Vec<Vec<(Cow<'l, str>, Block<'l>)>>,
 }
 
 /// The output that stands for one that was removed to save room.
@@ -212,26 +214,28 @@ fn tool<'l>(step: &mut Step<'l>, part: &Members<'l>) {
         arguments: state.get("input").unwrap_or_default().into(),
     });
     let result = |text, is_error| Block::Result { call: id.clone(), is_error, text };
-    let blocks = match &*state.text("status") {
+    let mut files = Vec::new();
+    let block = match &*state.text("status") {
         "completed" => {
             let is_cleared = state.get("time").is_some_and(|time| member(time, "compacted").is_some());
             if is_cleared {
-                vec![result(Cow::Borrowed(CLEARED), false)]
+                Some(result(Cow::Borrowed(CLEARED), false))
             } else {
-                let files = each_object(state.get("attachments").unwrap_or_default());
-                let output = result(state.text("output"), false);
-                std::iter::once(output).chain(files.map(|attached| file(&attached))).collect()
+                let attached = each_object(state.get("attachments").unwrap_or_default());
+                files.extend(attached.map(|attached| (attached.text("mime"), file(&attached))));
+                Some(result(state.text("output"), false))
             }
         }
         "error" => {
             let metadata = Members::new(state.get("metadata").unwrap_or_default());
             let output = metadata.string("output").filter(|_| is_true(&metadata, "interrupted"));
             let text = output.unwrap_or_else(|| state.text("error"));
-            vec![result(text, true)]
+            Some(result(text, true))
         }
-        _ => Vec::new(),
+        _ => None,
     };
-    step.results.push(blocks);
+    step.results.push(block);
+    step.files.push(files);
     step.calls.push((id, name));
 }
 
@@ -288,7 +292,10 @@ fn content(line: &[u8]) -> Content<'_> {
     } else {
         for step in steps(line, None) {
             content.blocks.extend(step.said);
-            content.blocks.extend(step.results.into_iter().flatten());
+            for (result, files) in step.results.into_iter().zip(step.files) {
+                content.blocks.extend(result);
+                content.blocks.extend(files.into_iter().map(|(_, file)| file));
+            }
         }
         content.model = info.string("modelID");
         content.usage = record.get("info");

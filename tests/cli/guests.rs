@@ -102,6 +102,60 @@ fn sent(bytes: &[u8]) -> Value {
     json!(out)
 }
 
+/// Which providers take files with results was observed with Anthropic, OpenAI, Google and an
+/// OpenAI-compatible one; that of the others is how the program chooses.
+#[test]
+#[rustfmt::skip] // a table
+fn files_of_results_are_sent_where_the_provider_takes_them() {
+    let with_result = |provider: &str, model: &str, mime: &str| {
+        let message = |id: &str, mut info: Value, parts: Value| {
+            info["id"] = id.into();
+            info["sessionID"] = "ses_1".into();
+            json!({ "info": info, "parts": parts })
+        };
+        let file = json!({ "type": "file", "mime": mime, "url": format!("data:{mime};base64,AAAA"), "filename": "f" });
+        let state = json!({ "status": "completed", "input": {}, "output": "out", "time": {}, "attachments": [file] });
+        let call = json!({ "type": "tool", "tool": "read", "callID": "c1", "state": state });
+        let export = json!({
+            "info": { "id": "ses_1" },
+            "messages": [
+                message("msg_1", json!({ "role": "user", "model": { "providerID": provider, "modelID": model } }), json!([{ "type": "text", "text": "look" }])),
+                message("msg_2", json!({ "role": "assistant", "providerID": provider, "modelID": model, "parentID": "msg_1" }),
+                    json!([{ "type": "step-start" }, call, { "type": "step-start" }, { "type": "text", "text": "seen" }])),
+            ],
+        });
+        let bytes = export.to_string().into_bytes();
+        let session = Session::read(&bytes).unwrap();
+        let source = Table(vec![bytes]);
+        let context = Context::build(&session, &source, Context::position(&session)).unwrap();
+        let mut line = Vec::new();
+        let count = |message: &bough::context::Message| message.read(&session, &source, &mut line).unwrap().blocks.len();
+        let roles: Vec<&str> = context.messages.iter().map(|message| &*message.role).collect();
+        let counts: Vec<usize> = context.messages.iter().map(count).collect();
+        match (&roles[..], &counts[..]) {
+            (["user", "assistant", "tool", "assistant"], [1, 1, 2, 1]) => true,
+            (["user", "assistant", "tool", "assistant", "user"], [1, 1, 1, 1, 2]) => false,
+            other => panic!("{provider} {model}: {other:?}"),
+        }
+    };
+    let check = |provider: &str, model: &str, image: bool, pdf: bool| {
+        let found = (with_result(provider, model, "image/png"), with_result(provider, model, "application/pdf"));
+        assert_eq!(found, (image, pdf), "{provider} {model}");
+        assert!(with_result(provider, model, "text/csv"), "{provider} {model}");
+    };
+    //     provider                   model                      image  PDF
+    check("mock",                    "mock-1",                   false, false);
+    check("anthropic",               "claude-sonnet-4-5",        true,  true);
+    check("openai",                  "gpt-5.1",                  true,  true);
+    check("google",                  "gemini-2.5-pro",           false, false);
+    check("google",                  "gemini-3-pro-preview",     true,  true);
+    check("google-vertex-anthropic", "claude-sonnet-4-5",        true,  true);
+    check("xai",                     "grok-4",                   true,  false);
+    check("amazon-bedrock",          "us.anthropic.claude-4",    true,  false);
+    check("amazon-bedrock",          "openai.gpt-oss",           false, false);
+    check("openrouter",              "anthropic/claude",         false, false);
+}
+
 fn made_up(format: Format, role: &str, call: &str, text: &str) -> Value {
     match format {
         Format::Codex => json!([format!("{role}_output"), format!("{call}: {text}")]),
