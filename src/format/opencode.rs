@@ -22,7 +22,7 @@ impl Dialect for OpenCode {
             let is_value = line.shape == Shape::Scalar;
             return if is_value { LineVerdict::Other(OtherKind::Note) } else { LineVerdict::Unknown };
         };
-        let record = Members::new(bytes);
+        let (record, parts) = Members::with_list(bytes, "parts", "state");
         let Some(info) = record.get("info").map(Members::new) else {
             return about_session(line, &record, gathered);
         };
@@ -32,28 +32,27 @@ impl Dialect for OpenCode {
         };
         let (Some(id), Some(role)) = (text("id"), text("role")) else { return LineVerdict::Unknown };
         let mut flags = Flags::default();
-        let parts = || each_object(record.get("parts").unwrap_or_default());
         let kind = match role.raw {
             b"user" => {
-                for part in parts() {
+                for (part, _) in &parts {
                     match &*part.text("type") {
-                        "text" if is_sent(&part) => flags.set(Flags::TEXT, true),
-                        "file" if is_image(&part) => flags.set(Flags::IMAGE, true),
+                        "text" if is_sent(part) => flags.set(Flags::TEXT, true),
+                        "file" if is_image(part) => flags.set(Flags::IMAGE, true),
                         _ => {}
                     }
                 }
-                let is_typed =
-                    |part: Members<'_>| part.text("type") != "compaction" && !is_true(&part, "synthetic");
-                flags.set(Flags::META, !parts().any(is_typed));
+                let is_typed = |(part, _): &(Members<'_>, _)| {
+                    part.text("type") != "compaction" && !is_true(part, "synthetic")
+                };
+                flags.set(Flags::META, !parts.iter().any(is_typed));
                 Kind::User
             }
             b"assistant" => {
-                for part in parts() {
+                for (part, state) in &parts {
                     match &*part.text("type") {
-                        "text" if !part.text("text").trim().is_empty() => flags.set(Flags::TEXT, true),
+                        "text" if !is_blank(part, "text") => flags.set(Flags::TEXT, true),
                         "tool" => {
                             flags.set(Flags::CALL, true);
-                            let state = Members::new(part.get("state").unwrap_or_default());
                             let is_done = matches!(&*state.text("status"), "completed" | "error");
                             flags.set(Flags::RESULT, is_done || flags.has(Flags::RESULT));
                         }
@@ -91,6 +90,17 @@ impl Dialect for OpenCode {
 
 fn is_true(object: &Members<'_>, key: &str) -> bool {
     object.get(key) == Some(b"true")
+}
+
+/// Returns whether there is no text, or one without words. Few texts begin with many blanks, so that it is
+/// not decoded.
+fn is_blank(object: &Members<'_>, key: &str) -> bool {
+    let value = object.get(key).unwrap_or_default();
+    let first = value.strip_prefix(b"\"").and_then(|text| text.iter().find(|byte| **byte != b' '));
+    match first {
+        Some(first) if first.is_ascii_graphic() && !matches!(first, b'"' | b'\\') => false,
+        _ => object.text(key).trim().is_empty(),
+    }
 }
 
 /// Returns a time of a session or message: milliseconds since 1970.
@@ -153,7 +163,8 @@ impl Revert {
 
 /// Returns whether a text of the user is sent.
 fn is_sent(part: &Members<'_>) -> bool {
-    !is_true(part, "ignored") && !part.text("text").is_empty()
+    let text = part.get("text").unwrap_or_default();
+    !is_true(part, "ignored") && text.len() > 2 && text[0] == b'"'
 }
 
 fn is_image(file: &Members<'_>) -> bool {
@@ -316,7 +327,7 @@ mod tests {
         let message = |id: char| {
             let role = if id.is_ascii_lowercase() { "user" } else { "assistant" };
             json!({ "info": { "id": format!("msg_{id}"), "role": role, "time": { "created": 1 } },
-                    "parts": [{ "type": "text", "text": "a\n\"[{b", "id": "prt_1" }] })
+                    "parts": [{ "type": "text", "text": "a\n\"[{b\\\\\\", "id": "prt_1" }] })
         };
         let messages: Vec<Value> = ids.chars().map(message).collect();
         json!({ "info": { "id": "ses_1", "directory": "/p", "title": "A name", "revert": revert }, "messages": messages })

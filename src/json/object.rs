@@ -157,7 +157,14 @@ impl<'l> Members<'l> {
     /// Splits an object and the one that is the value of `key`, in one pass over both. The second is
     /// empty if there is no such value.
     pub fn with_nested(object: &'l [u8], key: &str) -> (Members<'l>, Members<'l>) {
-        let mut cursor = Cursor::new(object, 0);
+        let (outer, inner, _) = Members::split(object, 0, key);
+        (outer, inner)
+    }
+
+    /// Splits the object at an offset of a text, and the one that is the value of `key` in it; returns also
+    /// the offset after it, unless it is damaged or there is none.
+    fn split(object: &'l [u8], at: usize, key: &str) -> (Members<'l>, Members<'l>, Option<usize>) {
+        let mut cursor = Cursor::new(object, at);
         let (mut outer, mut inner) = (Vec::with_capacity(MEMBERS), Members(Vec::new()));
         while let Some((name, from)) = cursor.key() {
             let mut end = None;
@@ -175,7 +182,29 @@ impl<'l> Members<'l> {
             };
             outer.push((name, cursor.value(from, to)));
         }
-        (Members(outer), inner)
+        let end = cursor.end();
+        (Members(outer), inner, end)
+    }
+
+    /// Splits an object, and in the same pass the objects in the list that is the value of `key`, each
+    /// with the object that is the value of `inner` in it, as [`Members::with_nested`] does.
+    pub fn with_list(
+        object: &'l [u8],
+        key: &str,
+        inner: &str,
+    ) -> (Members<'l>, Vec<(Members<'l>, Members<'l>)>) {
+        let mut cursor = Cursor::new(object, 0);
+        let (mut outer, mut items) = (Vec::with_capacity(MEMBERS), Vec::new());
+        while let Some((name, from)) = cursor.key() {
+            let mut end = None;
+            if name.equals(key) {
+                items.clear();
+                end = items_of(object, from, inner, &mut items);
+            }
+            let Some(to) = end.or_else(|| end_of_value(object, from)) else { break };
+            outer.push((name, cursor.value(from, to)));
+        }
+        (Members(outer), items)
     }
 
     /// Splits the object at an offset of a text; returns the offset after it, unless the object is
@@ -203,6 +232,30 @@ impl<'l> Members<'l> {
     /// Returns the text of a key; empty if its value is not a string.
     pub fn text(&self, key: &str) -> Cow<'l, str> {
         self.string(key).unwrap_or_default()
+    }
+}
+
+/// Splits the objects in the list at an offset of a text; returns the offset after it, unless it is damaged,
+/// or not a list.
+fn items_of<'l>(
+    text: &'l [u8],
+    at: usize,
+    inner: &str,
+    items: &mut Vec<(Members<'l>, Members<'l>)>,
+) -> Option<usize> {
+    if *text.get(at)? != b'[' {
+        return None;
+    }
+    let mut at = at + 1;
+    loop {
+        at = space(text, at);
+        if *text.get(at)? == b']' {
+            return Some(at + 1);
+        }
+        // An item that is not an object has no members.
+        let (outer, nested, end) = Members::split(text, at, inner);
+        items.push((outer, nested));
+        at = comma(text, end.or_else(|| end_of_value(text, at))?);
     }
 }
 
@@ -278,6 +331,32 @@ fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_is_split_in_the_pass_over_its_object() {
+        let check = |text: &str, wanted: &[(&str, &str)]| {
+            let (outer, items) = Members::with_list(text.as_bytes(), "parts", "state");
+            let got: Vec<_> = items
+                .iter()
+                .map(|(part, state)| (part.text("a").into_owned(), state.text("s").into_owned()))
+                .collect();
+            let wanted: Vec<_> =
+                wanted.iter().map(|(part, state)| (part.to_string(), state.to_string())).collect();
+            assert_eq!(got, wanted, "{text}");
+            // Nothing else is read otherwise.
+            assert_eq!(format!("{outer:?}"), format!("{:?}", Members::new(text.as_bytes())), "{text}");
+        };
+        check(
+            r#"{"x":1, "parts" : [ {"a":"1","state":{"s":"z]"}} , {"a":"2"} ] ,"y":{"parts":[{"a":"9"}]}}"#,
+            &[("1", "z]"), ("2", "")],
+        );
+        check(r#"{"parts":[]}"#, &[]);
+        check(r#"{"parts":[{"a":"1"}],"parts":[{"a":"2"}]}"#, &[("2", "")]);
+        check(r#"{"parts":{"a":"1"},"z":2}"#, &[]);
+        check(r#"{"parts":"[{","z":2}"#, &[]);
+        check(r#"{"parts":[{"a":"1"},null,{"a":"3"}],"z":2}"#, &[("1", ""), ("", ""), ("3", "")]);
+        check("[]", &[]);
+    }
 
     #[test]
     #[rustfmt::skip] // a table

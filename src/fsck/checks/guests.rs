@@ -17,7 +17,8 @@ impl Finder<'_> {
     /// Checks the calls and results that an agent would send at HEAD, if its sessions are only read.
     pub(crate) fn guests(&mut self) -> io::Result<()> {
         let session = self.session;
-        if !session.format.is_guest() {
+        if !session.format.is_guest() || session.format.is_document() {
+            // A document of OpenCode has each call with its result, in one part.
             return Ok(());
         }
         let context = Context::build(session, self.source, Context::position(session))?;

@@ -205,7 +205,7 @@ impl Document {
 struct Nest {
     depth: usize,
     in_string: bool,
-    /// Whether the last byte was a backslash in a string.
+    /// Whether the last byte was a backslash in a string that escapes the next byte.
     escapes: bool,
     /// Whether the value has begun.
     begun: bool,
@@ -217,20 +217,15 @@ impl Nest {
         let mut at = 0;
         while at < bytes.len() {
             if self.in_string {
-                if std::mem::take(&mut self.escapes) {
-                    at += 1;
-                    continue;
-                }
-                at += memchr::memchr2(b'"', b'\\', &bytes[at..])?;
-                match bytes[at] {
-                    b'"' => self.in_string = false,
-                    _ => self.escapes = true,
-                }
-                at += 1;
-                if self.depth == 0 && !self.in_string {
+                at = self.end_of_string(bytes, at)?;
+                if self.depth == 0 {
                     return Some(at);
                 }
                 continue;
+            }
+            if self.depth > 0 {
+                // Most of what is between strings is white space.
+                at += bytes[at..].iter().position(|byte| MARKS[usize::from(*byte)])?;
             }
             match bytes[at] {
                 b'"' => self.in_string = true,
@@ -252,4 +247,35 @@ impl Nest {
         }
         None
     }
+
+    /// Returns the offset after the string that `at` is in, or `None` if it goes on after these bytes.
+    fn end_of_string(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
+        let mut from = at;
+        loop {
+            // In text, there are many more backslashes than quotes: only those before a quote count.
+            let quote = memchr::memchr(b'"', &bytes[from..]).map(|quote| from + quote);
+            let text = &bytes[from..quote.unwrap_or(bytes.len())];
+            let backslashes = text.iter().rev().take_while(|byte| **byte == b'\\').count();
+            // Those that the bytes begin with go on with those before.
+            let goes_on = backslashes == text.len() && from == at && self.escapes;
+            self.escapes = (backslashes % 2 == 1) != goes_on;
+            let quote = quote?;
+            if !std::mem::take(&mut self.escapes) {
+                self.in_string = false;
+                return Some(quote + 1);
+            }
+            from = quote + 1;
+        }
+    }
 }
+
+/// The bytes between strings that matter in an object or a list.
+const MARKS: [bool; 256] = {
+    let mut marks = [false; 256];
+    let (all, mut at) = (b"\"{}[]", 0);
+    while at < all.len() {
+        marks[all[at] as usize] = true;
+        at += 1;
+    }
+    marks
+};
