@@ -20,12 +20,11 @@ pub(crate) struct Probe {
 impl Probe {
     pub(crate) fn new(format: Format) -> Probe {
         let linked_by = match format {
-            Format::Claude | Format::Chimera | Format::PiV1 | Format::HarnessV4 => None,
-            Format::Codex | Format::Gemini | Format::Copilot | Format::OpenCode => None,
             Format::PiDesign => Some(Field::Uuid),
             Format::PiV2 | Format::Pi | Format::Harness | Format::Omp | Format::OpenClaw | Format::Prime => {
                 Some(Field::Id)
             }
+            _ => None,
         };
         // There is usually nothing to read.
         let mut reader = Reader::with_blocks(16 << 10);

@@ -570,16 +570,11 @@ fn model_of(format: Format, line: &[u8]) -> Option<String> {
     if line.is_empty() {
         return None;
     }
-    match format {
-        Format::Codex => None,
-        Format::Claude | Format::Gemini | Format::Copilot | Format::OpenCode => {
-            Content::read(format, line).model.map(|model| model.into_owned())
-        }
-        _ => {
-            let message = Members::new(crate::json::member(line, "message").unwrap_or_default());
-            message.string("model").map(|model| model.into_owned()).or_else(|| string_of(line, "model"))
-        }
+    if format.is_guest() || format == Format::Claude {
+        return Content::read(format, line).model.map(|model| model.into_owned());
     }
+    let message = Members::new(crate::json::member(line, "message").unwrap_or_default());
+    message.string("model").map(|model| model.into_owned()).or_else(|| string_of(line, "model"))
 }
 
 fn owned(block: &Block<'_>) -> Block<'static> {
