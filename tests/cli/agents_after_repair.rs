@@ -1,7 +1,7 @@
 //! Repaired files as the agents' own programs load them, by their recorded answers:
 //! `sessions/fsck.tsv`, which `tests/oracles/repairs.py --record` writes.
 
-use crate::fsck_claude::applied;
+use crate::support::applied::applied;
 use crate::support::files::project;
 use bough::format::claude::request::{self, Part};
 use bough::format::{Format, Ids, Session};

@@ -1,9 +1,9 @@
 //! Random sessions of pi, oh-my-pi and Chimera: HEAD, path, labels and context are what these
 //! programs were observed to make of them.
 
-use crate::context::{chimera_messages, messages, sha256};
 use crate::support::chance::Chance;
-use crate::support::{files, shared};
+use crate::support::messages::{chimera_messages, messages, sha256};
+use crate::support::{files, need};
 use bough::context::Context;
 use bough::format::{Builder, Format, Session};
 use bough::model::{Ix, Source, Table};
@@ -113,7 +113,7 @@ fn ask(peers: &Path, program: &str, paths: &[PathBuf]) -> Vec<Value> {
 }
 
 fn ask_chimera(peers: &Path, paths: &[PathBuf]) -> Vec<Value> {
-    let script = shared::folder().join("oracles/chimera_oracle.py");
+    let script = need::reference_files().join("oracles/chimera_oracle.py");
     let one = |path: &PathBuf| {
         let output =
             Command::new(peers.join("chimera-venv/bin/python")).arg(&script).arg(path).output().unwrap();

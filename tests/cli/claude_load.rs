@@ -1,10 +1,11 @@
 //! Compares what bough says that Claude Code loads and sends with the real program, over all
 //! recorded files.
 
+use crate::support::claude_request::{answer, fits, id, kind, numbers};
 use crate::support::files::project;
 use bough::format::Format;
 use bough::format::claude::request::{self, Made, Part};
-use bough::model::{Ix, Source};
+use bough::model::Ix;
 use bough::store::{self, Opened, Options};
 use serde_json::Value;
 use std::fs;
@@ -234,58 +235,6 @@ fn real_transcripts() {
     assert!(count > 30, "{count} transcripts");
 }
 
-/// Returns whether the sent blocks are those recorded: of equal blocks, the recording does not say
-/// which one it was.
-pub fn fits(recorded: &str, ours: &[String]) -> bool {
-    ours.len() == recorded.split(' ').filter(|block| !block.is_empty()).count()
-        && ours.iter().zip(recorded.split(' ')).all(|(ours, block)| {
-            let (lines, kind) = block.split_at(block.len() - 1);
-            ours.ends_with(kind) && lines.split('|').any(|line| line == &ours[..ours.len() - 1])
-        })
-}
-
-/// Returns the parent turn of the next prompt (empty if it has no id), and what is sent, in the
-/// form of `measured.tsv`.
-pub fn answer(opened: &Opened) -> (Option<String>, Vec<String>) {
-    let sending = request::sending(&opened.session, &opened.files, None).unwrap();
-    assert_eq!(sending.leaf.turn, opened.session.head.entry);
-    let mut out = Vec::new();
-    for message in &sending.messages {
-        for part in &message.parts {
-            let Some(kind) = kind(opened, message.entry, part) else { continue };
-            match (part, message.entry) {
-                (Part::Made(_), _) | (_, None) => out.push(format!("?{kind}")),
-                (_, Some(ix)) => out.push(format!("{}{kind}", opened.session.entries.line(ix))),
-            }
-        }
-    }
-    (opened.session.head.entry.map(|ix| id(opened, ix)), out)
-}
-
-/// Returns a letter for the kind of a part; `None` for attachments, which were not recorded.
-fn kind(opened: &Opened, entry: Option<Ix>, part: &Part) -> Option<&'static str> {
-    Some(match part {
-        Part::Rendered(_) | Part::Attached => return None,
-        Part::Made(Made::Result(_)) => "r",
-        Part::Made(_) | Part::Command => "t",
-        Part::Stored(at) => {
-            let line = opened.files.bytes(opened.session.span(entry.unwrap())).unwrap();
-            let block = request::block(&line, *at).unwrap();
-            match serde_json::from_slice::<Value>(block).map(|block| block["type"].clone()) {
-                Ok(ty) if ty == "tool_use" => "c",
-                Ok(ty) if ty == "tool_result" => "r",
-                _ => "t",
-            }
-        }
-    })
-}
-
-fn id(opened: &Opened, ix: Ix) -> String {
-    let line = opened.files.bytes(opened.session.span(ix)).unwrap();
-    let id = bough::json::value(&line, &["uuid"]).unwrap_or_default();
-    bough::json::string(id).map_or_else(|| String::from_utf8_lossy(id).into_owned(), |id| id.into_owned())
-}
-
 fn open(path: &Path) -> Option<Opened> {
     store::open(path, Options { format: Some(Format::Claude), ..Options::default() }).ok()
 }
@@ -294,14 +243,6 @@ fn judge(wrong: Vec<(String, String)>) {
     let known = |name: &str| EXCEPTIONS.iter().any(|(known, _)| *known == name);
     let wrong: Vec<&str> = wrong.iter().filter(|(name, _)| !known(name)).map(|(_, words)| &**words).collect();
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-/// Parses `1-3 7` as 1, 2, 3, 7.
-pub fn numbers(text: &str) -> impl Iterator<Item = usize> {
-    text.split(' ').flat_map(|run| {
-        let (from, to) = run.split_once('-').unwrap_or((run, run));
-        from.parse::<usize>().unwrap()..=to.parse::<usize>().unwrap()
-    })
 }
 
 fn sessions() -> PathBuf {

@@ -3,7 +3,7 @@
 
 use crate::claude_grown;
 use crate::support::chance::{Chance, stamp};
-use crate::support::shared;
+use crate::support::need;
 use bough::format::Format;
 use bough::format::claude::request::{self, Part};
 use bough::model::Source;
@@ -93,7 +93,7 @@ fn the_client_agrees_on_random_transcripts() {
 pub fn asked(transcript: &Path) -> Loaded {
     let kept = transcript.with_extension("answer.json");
     if !kept.exists() {
-        let script = shared::folder().join("oracles/claude_resume/resume_check");
+        let script = need::reference_files().join("oracles/claude_resume/resume_check");
         fs::write(&kept, Command::new(script).arg(transcript).output().unwrap().stdout).unwrap();
     }
     theirs(&serde_json::from_slice(&fs::read(&kept).unwrap()).unwrap())

@@ -2,65 +2,18 @@
 //! another.
 
 use crate::support::files::project;
+use crate::support::formats::{RECORDED, compare, detected};
+use crate::support::need;
 use crate::support::sessions::sessions_below;
-use crate::support::shared;
 use bough::format::{Detected, Format, Program, detect};
-use bough::store::{self, Options};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::fs;
-use std::path::Path;
-
-/// The recorded formats: a path, a tab, and the name of the format, of the program, or of anything
-/// else.
-const RECORDED: &str = include_str!("sessions/formats.tsv");
 
 #[test]
 fn the_formats_of_all_sessions_are_as_recorded() {
     let folder = project().join("tests/cli/sessions");
     compare(&folder, "tests/cli/sessions/");
-}
-
-#[test]
-#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
-fn the_formats_of_all_reference_files_are_as_recorded() {
-    for part in ["corpus", "cases"] {
-        compare(&shared::folder().join(part), &format!("{part}/"));
-    }
-}
-
-/// Compares the contents of a folder with the records under `prefix`; each file is read by its path
-/// and as bytes.
-fn compare(folder: &Path, prefix: &str) {
-    let (mut wrong, mut seen) = (Vec::new(), 0);
-    for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
-        let (path, wanted) = line.split_once('\t').unwrap();
-        let Some(path) = path.strip_prefix(prefix) else { continue };
-        seen += 1;
-        let path = folder.join(path);
-        let by_path = named(&path);
-        if by_path != wanted {
-            wrong.push(format!("{}: {by_path}, and {wanted} is recorded", path.display()));
-        }
-        // The bytes by themselves yield the same result, because no name of these files decides.
-        let bytes = fs::read(&path).unwrap();
-        let by_bytes = bough::format::Session::read(&bytes).map(|session| session.format.name());
-        if by_bytes.is_some_and(|name| name != wanted) {
-            wrong.push(format!("{}: {by_bytes:?} by its bytes, and {wanted} is recorded", path.display()));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(seen > 50, "only {seen} files were compared");
-}
-
-fn named(path: &Path) -> String {
-    match store::open(path, Options::default()) {
-        Ok(opened) => opened.session.format.name().to_owned(),
-        Err(store::Error::UnknownFormat { program: Some(program), .. }) => program.name().to_owned(),
-        Err(store::Error::UnknownFormat { .. }) => "unknown".to_owned(),
-        Err(store::Error::Empty { .. }) => "empty".to_owned(),
-        Err(error) => panic!("{error}"),
-    }
 }
 
 /// A session of each program, whole lines.
@@ -167,15 +120,20 @@ fn record() {
     }
     let mut out =
         String::from("# The formats of all sessions, recorded by `record` in tests/cli/detect.rs.\n");
-    let mut folders = vec![(project().join("tests/cli/sessions"), "tests/cli/sessions/")];
-    if cfg!(shared) {
-        folders.push((shared::folder().join("corpus"), "corpus/"));
-        folders.push((shared::folder().join("cases"), "cases/"));
-    }
-    for (folder, prefix) in folders {
+    let own = project().join("tests/cli/sessions");
+    for (folder, prefix) in [
+        (Some(own), "tests/cli/sessions/"),
+        (need::find_reference_files().map(|folder| folder.join("corpus")), "corpus/"),
+        (need::find_reference_files().map(|folder| folder.join("cases")), "cases/"),
+    ] {
+        // What can't be looked at stays as it is recorded.
+        let Some(folder) = folder else {
+            RECORDED.lines().filter(|row| row.starts_with(prefix)).for_each(|row| out += &format!("{row}\n"));
+            continue;
+        };
         for file in sessions_below(&folder) {
             let name = file.strip_prefix(&folder).unwrap().display().to_string();
-            out.push_str(&format!("{prefix}{name}\t{}\n", named(&file)));
+            out.push_str(&format!("{prefix}{name}\t{}\n", detected(&file)));
         }
     }
     fs::write(project().join("tests/cli/sessions/formats.tsv"), out).unwrap();

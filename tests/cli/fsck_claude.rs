@@ -1,11 +1,13 @@
 //! Damaged transcripts that were repaired, judged by what Claude Code loads of them: as much as of
 //! those repaired by hand, which were tried in the real program.
 
+use crate::support::applied::applied;
+use crate::support::claude_request::numbers;
 use crate::support::files::project;
 use bough::format::claude::request::{self, Part};
 use bough::format::{Format, Ids};
 use bough::fsck::{self, Check, NoSurroundings, RepairOptions};
-use bough::model::{Piece, Plan, Source, Table, Target};
+use bough::model::Table;
 use bough::store::{self, Options};
 use std::fs;
 
@@ -86,26 +88,6 @@ fn mend(old: &[u8], with: &str) -> Result<Vec<u8>, String> {
     Ok(applied(&repair.plan, &table))
 }
 
-/// Applies a plan to the old bytes.
-pub fn applied(plan: &Plan, old: &Table) -> Vec<u8> {
-    let mut out = Vec::new();
-    for target in &plan.targets {
-        match target {
-            Target::Append { bytes, .. } => out = [&old.0[0][..], bytes].concat(),
-            Target::Rewrite { pieces, .. } => {
-                for piece in pieces {
-                    match piece {
-                        Piece::Keep(span) => out.extend(old.bytes(*span).unwrap()),
-                        Piece::New(bytes) => out.extend(bytes),
-                    }
-                }
-            }
-            Target::Create { .. } | Target::Move { .. } | Target::Remove { .. } => {}
-        }
-    }
-    if plan.is_empty() { old.0[0].clone() } else { out }
-}
-
 /// Returns the stored blocks that Claude Code would send, as line and index.
 fn loaded(bytes: &[u8]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
@@ -131,6 +113,6 @@ fn measured(name: &str) -> Vec<u8> {
     let cases = fs::read_to_string(folder.join("measured.tsv")).unwrap();
     let row = cases.lines().find(|row| row.split('\t').next() == Some(name));
     let lines = row.unwrap_or_else(|| panic!("no case {name}")).split('\t').nth(4).unwrap();
-    let lines: Vec<&[u8]> = crate::claude_load::numbers(lines).map(|line| table[line]).collect();
+    let lines: Vec<&[u8]> = numbers(lines).map(|line| table[line]).collect();
     lines.join(&b"\n"[..])
 }

@@ -2,7 +2,7 @@
 //! complete after one run, and loses no line that was whole; on a file, it is undone byte for byte.
 //! `BOUGH_RUNS` sets how many are tried, `BOUGH_SEED` where to begin.
 
-use crate::fsck_claude::applied;
+use crate::support::applied::applied;
 use bough::context::{Context, Patch};
 use bough::format::claude::graph::ClaudeGraph;
 use bough::format::{Block, Ids, Session};

@@ -1,13 +1,10 @@
-//! Joining copies of a session: over random pairs, in a table, and as a merge driver of git.
+//! Joining copies of a session: over random pairs, and in a table.
 
-use crate::support::sandbox::{bough, said};
+use crate::support::small_sessions::pi;
 use bough::format::Session;
 use bough::model::{Key, Piece, Table};
 use bough::ops::join::{self, Both, Heads, Joined, Relation};
 use bough::ops::{Error, Snapshot};
-use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 /// Joins two texts; returns the result as text.
 fn joined(one: &str, other: &str, heads: Heads) -> Result<(String, Joined), Error> {
@@ -205,20 +202,6 @@ fn random_pairs() {
     assert!(diverged > count / 3 && conflicts as u64 > count / 40, "{diverged} {conflicts}");
 }
 
-/// A line of pi: `id parent minute text`.
-fn pi(entries: &str) -> String {
-    let mut out = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/\"}\n".to_owned();
-    for entry in entries.split("; ") {
-        let words: Vec<&str> = entry.split(' ').collect();
-        let parent = if words[1] == "-" { "null".to_owned() } else { format!("\"{}\"", words[1]) };
-        out += &format!(
-            "{{\"type\":\"message\",\"id\":\"{}\",\"parentId\":{parent},\"timestamp\":\"2026-01-01T00:{:0>2}:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"{}\"}}}}\n",
-            words[0], words[2], words[3]
-        );
-    }
-    out
-}
-
 #[test]
 #[rustfmt::skip] // a table
 fn what_comes_of_two_copies() {
@@ -262,47 +245,4 @@ fn other_sessions_and_forks_are_not_joined() {
         "these are two sessions, with the ids s and t, and without a common entry",
     );
     check(&one, &pi("c - 1 x"), "the files have the same session id, but no entry in common");
-}
-
-fn git(folder: &Path, words: &[&str]) -> std::process::Output {
-    let set = ["-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "init.defaultBranch=main"];
-    let mut command = Command::new("git");
-    command.args(set).args(words).current_dir(folder);
-    command.env("GIT_CONFIG_NOSYSTEM", "1").env("HOME", folder).env("XDG_STATE_HOME", folder.join("state"));
-    command.output().unwrap()
-}
-
-/// In a real repository: both branches went on with one session, and git calls bough to merge them.
-#[test]
-fn as_a_merge_driver_of_git() {
-    if Command::new("git").arg("--version").output().is_err() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
-    let program = bough(at).get_program().to_owned();
-    let run = |words: &[&str]| {
-        let output = git(at, words);
-        assert!(output.status.success(), "{words:?}: {}", said(&output));
-    };
-    let base = "a - 1 x; b a 2 y";
-    let write = |entries: &str| fs::write(at.join("s.jsonl"), pi(entries)).unwrap();
-    run(&["init", "-q"]);
-    run(&["config", "merge.bough.driver", &format!("{} join %A %B -o %A", program.to_str().unwrap())]);
-    fs::write(at.join(".gitattributes"), "*.jsonl merge=bough\n").unwrap();
-    write(base);
-    run(&["add", "."]);
-    run(&["commit", "-qm", "base"]);
-    run(&["checkout", "-qb", "other"]);
-    write(&format!("{base}; c b 4 there"));
-    run(&["commit", "-qam", "there"]);
-    run(&["checkout", "-q", "main"]);
-    write(&format!("{base}; d b 3 here"));
-    run(&["commit", "-qam", "here"]);
-    run(&["merge", "-q", "-m", "merge", "other"]);
-    assert_eq!(
-        fs::read_to_string(at.join("s.jsonl")).unwrap(),
-        pi(&format!("{base}; d b 3 here; c b 4 there"))
-    );
-    assert_eq!(git(at, &["status", "--porcelain", "-uno"]).stdout, b"");
 }

@@ -1,6 +1,7 @@
 //! Files with unusual names, modes and attributes: a command that writes keeps what it finds, or
 //! refuses before it writes anything.
 
+use crate::support::damage::tear;
 use crate::support::files;
 use crate::support::sandbox::{bough, code, said};
 use std::ffi::{CString, OsStr, OsString};
@@ -55,13 +56,6 @@ impl Place {
         found.sort();
         found
     }
-}
-
-/// Truncates the last line in the middle.
-fn tear(path: &Path) {
-    let (bytes, time) = (fs::read(path).unwrap(), fs::metadata(path).unwrap().modified().unwrap());
-    fs::write(path, &bytes[..bytes.len() - 30]).unwrap();
-    fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
 }
 
 /// Runs commands that write, each followed by its undo; each succeeds, or is refused with
@@ -184,61 +178,6 @@ fn a_mode_is_kept_by_all_that_is_written() {
             }
             let undone = place.run(&["undo", "s.jsonl"]);
             assert_eq!((code(&undone), is(&path)), (0, mode), "{words:?}: {}", said(&undone));
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn set_attribute(path: &Path, name: &str, value: &[u8]) -> bool {
-    let (path, name) = (CString::new(path.as_os_str().as_bytes()).unwrap(), CString::new(name).unwrap());
-    // SAFETY: both names end in a NUL, and the value is as long as is said.
-    unsafe { libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) == 0 }
-}
-
-#[cfg(target_os = "linux")]
-fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
-    let (path, name) = (CString::new(path.as_os_str().as_bytes()).unwrap(), CString::new(name).unwrap());
-    let mut value = vec![0; 1024];
-    // SAFETY: both names end in a NUL, and the buffer is as long as is said.
-    let len = unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), value.len()) };
-    value.truncate(usize::try_from(len).ok()?);
-    Some(value)
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-#[cfg_attr(not(may = "attribute"), ignore = "needs a file system with extended attributes")]
-fn attributes_and_access_lists_outlive_a_repair_and_its_undo() {
-    /// Returns an access control list in the format of the kernel: a version, then tag, rights and
-    /// user of each row.
-    fn list(rows: &[(u16, u16, u32)]) -> Vec<u8> {
-        let mut out = 2u32.to_le_bytes().to_vec();
-        for (tag, rights, user) in rows {
-            out.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
-            out.extend(user.to_le_bytes());
-        }
-        out
-    }
-    let nobody = u32::MAX;
-    // The owner, user 1000, the group, the mask, others.
-    let rows = [(1, 6, nobody), (2, 4, 1000), (4, 4, nobody), (16, 4, nobody), (32, 0, nobody)];
-    for (name, value) in [("user.agent", b"kept".to_vec()), ("system.posix_acl_access", list(&rows))] {
-        let place = Place::new(OsStr::new("work"), "s.jsonl");
-        let path = place.work.join("s.jsonl");
-        tear(&path);
-        if !set_attribute(&path, name, &value) {
-            continue; // a file system without them
-        }
-        for words in [
-            &["fsck", "--repair", "s.jsonl"][..],
-            &["undo", "s.jsonl"],
-            &["label", "s.jsonl", "new"],
-            &["redo", "s.jsonl"],
-        ] {
-            let done = place.run(words);
-            let refused = words[0] == "label" && code(&done) == 5;
-            assert!(code(&done) == 0 || refused, "{words:?}: {}", said(&done));
-            assert_eq!(attribute(&path, name).as_ref(), Some(&value), "{name} after {words:?}");
         }
     }
 }

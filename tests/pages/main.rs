@@ -3,13 +3,20 @@
 //! The pages are in `tests/cli/cases/<command>/<name>.md`; README, guide and `docs/fleet.md` are pages, too, because
 //! what the project tells its users must be true. `BOUGH_BLESS=1 cargo test --test pages` writes
 //! the output into the pages. Read the change before you commit it.
+//!
+//! A page whose commands use `jq` is reported as ignored on a machine without it, unless
+//! `BOUGH_REQUIRE` names `jq`.
 
 #[path = "../cli/support/files.rs"]
 mod files;
+#[allow(dead_code, reason = "pages need only a program")]
+#[path = "../cli/support/need.rs"]
+mod need;
 mod page;
 
 use files::project;
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Completion, Trial};
+use need::{Need, why_not};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +28,24 @@ fn main() {
     pages.sort();
     let trial = |path: PathBuf| {
         let name = path.strip_prefix(&cases).or_else(|_| path.strip_prefix(project())).unwrap_or(&path);
-        Trial::test(name.with_extension("").display().to_string(), move || Ok(page::run(&path)?))
+        let name = name.with_extension("").display().to_string();
+        let run = move || {
+            let text = fs::read_to_string(&path).unwrap();
+            let needs: &[Need] =
+                if page::commands(&text).any(uses_jq) { &[Need::Program("jq")] } else { &[] };
+            match why_not(needs)? {
+                Some(reason) => Ok(Completion::ignored_with(reason)),
+                None => page::run(&path, &text).map(|()| Completion::Completed).map_err(Into::into),
+            }
+        };
+        Trial::ignorable_test(name, run)
     };
     libtest_mimic::run(&Arguments::from_args(), pages.into_iter().map(trial).collect()).exit();
+}
+
+/// Returns whether a command has `jq` as one of its words.
+fn uses_jq(command: &str) -> bool {
+    command.split(|letter: char| letter.is_whitespace() || "|;()&".contains(letter)).any(|word| word == "jq")
 }
 
 fn pages_below(folder: &Path, pages: &mut Vec<PathBuf>) {

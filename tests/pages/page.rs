@@ -15,9 +15,13 @@ use std::process::Command;
 
 use crate::files::{copy, copy_below, project};
 
-/// Runs one page; returns what differs.
-pub fn run(page: &Path) -> Result<(), String> {
-    let text = fs::read_to_string(page).unwrap();
+/// Returns the lines of a page that are commands, or go on with one.
+pub fn commands(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| line.starts_with("$ ") || line.starts_with("> "))
+}
+
+/// Runs one page with its text; returns what differs.
+pub fn run(page: &Path, text: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().join("work");
     fs::create_dir_all(&work).unwrap();
@@ -68,7 +72,7 @@ pub fn run(page: &Path) -> Result<(), String> {
         fs::write(page, out).unwrap();
         return Ok(());
     }
-    let diff = similar::TextDiff::from_lines(&text, &out)
+    let diff = similar::TextDiff::from_lines(text, &out)
         .unified_diff()
         .header("the page", "what was printed")
         .to_string();

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
 
 /// The kinds of damage to a file.
 #[derive(Clone, Debug)]
@@ -184,4 +186,11 @@ fn nth<'v>(value: &'v mut Value, count: &mut usize, wanted: usize) -> Option<&'v
         }
     }
     None
+}
+
+/// Truncates the last line of a file in the middle, as if nobody had touched it since.
+pub fn tear(path: &Path) {
+    let (bytes, time) = (fs::read(path).unwrap(), fs::metadata(path).unwrap().modified().unwrap());
+    fs::write(path, &bytes[..bytes.len() - 30]).unwrap();
+    fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
 }

@@ -37,23 +37,6 @@ fn a_new_file_has_the_mode_of_the_session_and_no_more() {
     }
 }
 
-#[test]
-#[cfg_attr(not(may = "attribute"), ignore = "needs a file system with extended attributes")]
-fn a_file_that_is_made_anew_keeps_its_extended_attributes() {
-    let name = c"user.bough-test";
-    let place = Place::new(&session());
-    unix::set_attribute(&fs::File::open(place.path()).unwrap(), name, b"kept").unwrap();
-    for step in 0..3 {
-        if step == 0 {
-            place.run(&rewrite()).unwrap()
-        } else {
-            place.undo().unwrap()
-        };
-        let file = fs::File::open(place.path()).unwrap();
-        assert_eq!(unix::attribute(&file, name).unwrap(), b"kept", "step {step}");
-    }
-}
-
 /// Returns how many bytes of the disk a file takes.
 fn on_disk(path: &Path) -> u64 {
     std::os::unix::fs::MetadataExt::blocks(&fs::metadata(path).unwrap()) * 512

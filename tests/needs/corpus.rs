@@ -1,9 +1,10 @@
 //! Compares what bough reads with the real programs, over all files for which their answer is
 //! recorded.
 
-use crate::support::shared;
+use crate::support::facts::{as_text, case_facts, id, ids_of, sorted};
+use crate::support::need::reference_files;
 use bough::format::Format;
-use bough::model::{Ix, Parent};
+use bough::model::Ix;
 use bough::ops::filter::Mode;
 use bough::ops::ids;
 use bough::ops::rows::{Order, Rows};
@@ -48,11 +49,9 @@ const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-#[test]
-#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
-fn pi_and_omp() {
+pub fn pi_and_omp() {
     let (mut wrong, mut compared, mut refused) = (Vec::new(), 0, Vec::new());
-    for path in files(&shared::folder().join("corpus/pi")) {
+    for path in files(&reference_files().join("corpus/pi")) {
         let name = stem(&path);
         if name.ends_with(".migrated") {
             continue;
@@ -90,24 +89,20 @@ fn pi_and_omp() {
     }
 }
 
-#[test]
-#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
-fn the_harness_is_followed() {
+pub fn the_harness_is_followed() {
     // The answer of the harness itself for a file for which pi's differs.
     let opened =
-        store::open(&shared::folder().join("corpus/pi/harness083-v3-leaf.jsonl"), Options::default());
+        store::open(&reference_files().join("corpus/pi/harness083-v3-leaf.jsonl"), Options::default());
     let opened = opened.unwrap();
     assert_eq!(opened.session.format, Format::Harness);
     let head = opened.session.head.entry.unwrap();
     assert_eq!(ids::id(&opened.session, &opened.files, head).unwrap(), "e051b99e");
 }
 
-#[test]
-#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
-fn chimera() {
+pub fn chimera() {
     let mut wrong = Vec::new();
     let mut compared = 0;
-    for path in files(&shared::folder().join("corpus/chimera")) {
+    for path in files(&reference_files().join("corpus/chimera")) {
         let name = stem(&path);
         let expected = read_json(&path.with_extension("expected.json"));
         let opened = store::open(&path, Options::default()).unwrap();
@@ -135,11 +130,9 @@ fn chimera() {
 }
 
 /// The facts of the cases: what a reader sees in a damaged file without any repair.
-#[test]
-#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
-fn facts_of_damaged_files() {
+pub fn facts_of_damaged_files() {
     let (mut wrong, mut compared) = (Vec::new(), 0);
-    let folder = shared::folder().join("cases");
+    let folder = reference_files().join("cases");
     let mut kinds: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|kind| kind.unwrap().path()).collect();
     kinds.retain(|kind| kind.is_dir());
     kinds.sort();
@@ -235,34 +228,6 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Returns the id of an entry; for an entry of version 1 its number, and for another one without an
-/// id what the programs print.
-fn id(opened: &Opened, ix: Ix) -> String {
-    match ids::id(&opened.session, &opened.files, ix).unwrap() {
-        id if !id.is_empty() => id,
-        _ if opened.session.format == Format::PiV1 => format!("#{}", ix.0 + 1),
-        _ => "(undefined)".into(),
-    }
-}
-
-fn ids_of(opened: &Opened, ixs: &mut dyn Iterator<Item = Ix>) -> Value {
-    ixs.map(|ix| id(opened, ix)).collect::<Vec<_>>().into()
-}
-
-fn sorted(list: Value) -> Value {
-    let mut list = list.as_array().unwrap().clone();
-    list.iter_mut().for_each(as_text);
-    list.sort_by_key(Value::to_string);
-    list.into()
-}
-
-/// Turns an id that is a number into text.
-fn as_text(id: &mut Value) {
-    if id.is_number() {
-        *id = id.to_string().into();
-    }
-}
-
 fn pi_facts(opened: &Opened) -> Value {
     let session = &opened.session;
     let tree = &session.tree;
@@ -280,35 +245,10 @@ fn pi_facts(opened: &Opened) -> Value {
     })
 }
 
-/// Returns what bough sees in a session of pi, oh-my-pi or Chimera, in the form of a case.
-pub fn case_facts(opened: &Opened) -> Value {
-    let session = &opened.session;
-    let (entries, tree) = (&session.entries, &session.tree);
-    let path = session.head.leaf.map(|leaf| tree.path(leaf)).unwrap_or_default();
-    let labels: serde_json::Map<String, Value> =
-        session.labels.all().map(|(ix, line)| (id(opened, ix), line.text.into())).collect();
-    let distinct: std::collections::HashSet<_> =
-        entries.all().filter(|ix| entries.key(*ix).is_some()).map(|ix| entries.key(ix)).collect();
-    json!({
-        "lines": session.files[0].lines,
-        "records": session.files[0].records,
-        "entries": distinct.len(),
-        "roots": ids_of(opened, &mut tree.entries_in_tree().filter(|ix| tree.link(*ix) == Parent::Root)),
-        "leaf": session.head.leaf.map(|leaf| id(opened, leaf)),
-        "path": ids_of(opened, &mut path.iter().copied()),
-        "path_len": path.len(),
-        "branches": tree.leaves().count(),
-        "tips": sorted(ids_of(opened, &mut tree.leaves())),
-        "labels": labels,
-    })
-}
-
 /// The filters of the agents' tree views: which rows they show, and in which order.
-#[test]
-#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
-fn filters() {
+pub fn filters() {
     let (mut wrong, mut compared) = (Vec::new(), 0);
-    for path in files(&shared::folder().join("corpus/pi")) {
+    for path in files(&reference_files().join("corpus/pi")) {
         let answer = path.with_extension("filters.json");
         if !answer.exists() {
             continue;

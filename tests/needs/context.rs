@@ -1,36 +1,13 @@
 //! The context that the real programs build from their files, if their answer is recorded.
 
-use crate::support::shared;
-use bough::context::{Context, Message, Origin, Patch};
+use crate::support::messages::{chimera_messages, messages};
+use crate::support::need::reference_files;
+use bough::context::Context;
 use bough::format::{Format, Session};
-use bough::model::{Source, Table};
+use bough::model::Table;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Returns the messages of a context in the form of the recorded answers: role, first characters,
-/// digest of the text.
-pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
-    let mut line = Vec::new();
-    let message = |message: &Message| {
-        let said = message.read(session, source, &mut line).unwrap();
-        let head: String = said.text.chars().take(80).collect();
-        json!({ "role": message.role, "text": head, "text_sha": &sha256(said.text.as_bytes())[..16] })
-    };
-    // The program moves results when it sends them; in its own context they are where they are stored.
-    let is_moved = |message: &&Message| message.patches.contains(&Patch::Moved);
-    let (moved, mut stored): (Vec<&Message>, Vec<&Message>) = context.messages.iter().partition(is_moved);
-    let path = context.messages.iter().filter_map(|message| message.entry).max();
-    let path = path.map(|_| session.tree.path(Context::position(session).unwrap())).unwrap_or_default();
-    let place = |message: &Message| path.iter().position(|ix| Some(*ix) == message.entry);
-    for result in moved {
-        let is_before =
-            |message: &&Message| message.origin == Origin::Message && place(message) > place(result);
-        let at = stored.iter().position(is_before).unwrap_or(stored.len());
-        stored.insert(at, result);
-    }
-    stored.into_iter().map(message).collect()
-}
 
 /// Reads the session in a file; `None` if it contains only blank lines.
 fn read(path: &Path) -> Option<(Session, Table)> {
@@ -44,7 +21,7 @@ fn read(path: &Path) -> Option<(Session, Table)> {
 
 fn answers(folder: &str, ending: &str) -> Vec<(String, PathBuf, Value)> {
     let mut out = Vec::new();
-    for entry in fs::read_dir(shared::folder().join(folder)).unwrap() {
+    for entry in fs::read_dir(reference_files().join(folder)).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if let Some(stem) = name.strip_suffix(ending) {
@@ -66,9 +43,7 @@ const PI_OTHERWISE: &[(&str, Format)] = &[
     ("v2-hand-design-doc-uuid", Format::PiDesign),
 ];
 
-#[test]
-#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
-fn what_pi_would_send_is_what_pi_says() {
+pub fn what_pi_would_send_is_what_pi_says() {
     let mut wrong = Vec::new();
     let mut same = 0;
     for (name, path, answer) in answers("corpus/pi", ".expected.json") {
@@ -101,9 +76,7 @@ fn what_pi_would_send_is_what_pi_says() {
     assert!(wrong.is_empty(), "{}\n{} differ, {same} are the same", wrong.join("\n"), wrong.len());
 }
 
-#[test]
-#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
-fn what_omp_would_send_is_what_omp_says() {
+pub fn what_omp_would_send_is_what_omp_says() {
     let mut wrong = Vec::new();
     let mut same = 0;
     for (name, path, answer) in answers("corpus/pi", ".expected.omp.json") {
@@ -136,9 +109,7 @@ fn what_omp_would_send_is_what_omp_says() {
     assert!(same > 10, "{same}");
 }
 
-#[test]
-#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
-fn what_chimera_would_send_is_what_chimera_says() {
+pub fn what_chimera_would_send_is_what_chimera_says() {
     for (name, path, answer) in answers("corpus/chimera", ".expected.json") {
         let Some((session, source)) = read(&path) else { continue };
         let context = Context::build(&session, &source, Context::position(&session)).unwrap();
@@ -148,30 +119,4 @@ fn what_chimera_would_send_is_what_chimera_says() {
             "{name}"
         );
     }
-}
-
-/// Returns the messages of a context in the form of Chimera's recorded answers.
-pub fn chimera_messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
-    let mut line = Vec::new();
-    let message = |message: &bough::context::Message| {
-        let said = message.read(session, source, &mut line).unwrap();
-        let head: String = said.text.chars().take(80).collect();
-        let mut calls = Vec::new();
-        let mut answers = Value::Null;
-        for block in &said.blocks {
-            match block {
-                bough::format::Block::Call { id, .. } => calls.push(id.to_string()),
-                bough::format::Block::Result { call, .. } => answers = json!(call),
-                _ => {}
-            }
-        }
-        json!({"role": message.role, "text": head, "tool_calls": calls, "call_id": answers})
-    };
-    context.messages.iter().map(message).collect()
-}
-
-/// Returns the SHA-256 as hexadecimal digits: the recorded answers contain it for long texts.
-pub fn sha256(text: &[u8]) -> String {
-    use sha2::Digest;
-    sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,9 +1,8 @@
-//! Tries completion in real shells, each in a terminal of its own (with tmux). Shells that are not
-//! installed are skipped: `build.rs` checks that.
+//! Tries completion in real shells, each in a terminal of its own (with tmux).
 //!
 //! The typed text, and what the terminal then showed, is recorded in
-//! `tests/cli/shells/<shell>.txt`. Versions of shells draw differently, so the tests search for the
-//! words that must be visible; `BOUGH_BLESS=1 cargo test shells` records anew.
+//! `tests/needs/shells/<shell>.txt`. Versions of shells draw differently, so the tests search for the
+//! words that must be visible; `BOUGH_BLESS=1 cargo test --test needs shells` records anew.
 
 use crate::support::files::{copy, project};
 use std::fs;
@@ -62,23 +61,17 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The beginning of a line at which the shell waits for input.
 const PROMPT: &str = "ready>";
 
-#[test]
-#[cfg_attr(not(all(with = "bash", with = "tmux")), ignore = "bash or tmux is not installed")]
-fn bash_completes() {
+pub fn bash_completes() {
     let start = "source <(COMPLETE=bash bough)\nPS1='ready> '\n";
     trial("bash", ".bashrc", start, "bash --rcfile .bashrc -i");
 }
 
-#[test]
-#[cfg_attr(not(all(with = "zsh", with = "tmux")), ignore = "zsh or tmux is not installed")]
-fn zsh_completes() {
+pub fn zsh_completes() {
     let start = "autoload -Uz compinit && compinit -u\nsource <(COMPLETE=zsh bough)\nPS1='ready> '\n";
     trial("zsh", ".zshrc", start, "zsh -i");
 }
 
-#[test]
-#[cfg_attr(not(all(with = "fish", with = "tmux")), ignore = "fish or tmux is not installed")]
-fn fish_completes() {
+pub fn fish_completes() {
     let start = "COMPLETE=fish bough | source\nset -g fish_greeting\nfunction fish_prompt\n  echo -n 'ready> '\nend\n";
     trial("fish", "config/fish/config.fish", start, "fish -i");
 }
@@ -106,7 +99,7 @@ fn trial(shell: &str, file: &str, start: &str, run: &str) {
         record.push_str(&format!("\n{what}: {typed}<Tab>\n{shown}"));
     }
     if std::env::var_os("BOUGH_BLESS").is_some() {
-        let folder = project().join("tests/cli/shells");
+        let folder = project().join("tests/needs/shells");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(format!("{shell}.txt")), record).unwrap();
     }

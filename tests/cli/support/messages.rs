@@ -1,0 +1,56 @@
+//! The messages of a context, in the form in which the answers of the agents are recorded.
+
+use bough::context::{Context, Message, Origin, Patch};
+use bough::format::Session;
+use bough::model::Source;
+use serde_json::{Value, json};
+
+/// Returns the messages of a context in the form of the recorded answers: role, first characters,
+/// digest of the text.
+pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
+    let mut line = Vec::new();
+    let message = |message: &Message| {
+        let said = message.read(session, source, &mut line).unwrap();
+        let head: String = said.text.chars().take(80).collect();
+        json!({ "role": message.role, "text": head, "text_sha": &sha256(said.text.as_bytes())[..16] })
+    };
+    // The program moves results when it sends them; in its own context they are where they are stored.
+    let is_moved = |message: &&Message| message.patches.contains(&Patch::Moved);
+    let (moved, mut stored): (Vec<&Message>, Vec<&Message>) = context.messages.iter().partition(is_moved);
+    let path = context.messages.iter().filter_map(|message| message.entry).max();
+    let path = path.map(|_| session.tree.path(Context::position(session).unwrap())).unwrap_or_default();
+    let place = |message: &Message| path.iter().position(|ix| Some(*ix) == message.entry);
+    for result in moved {
+        let is_before =
+            |message: &&Message| message.origin == Origin::Message && place(message) > place(result);
+        let at = stored.iter().position(is_before).unwrap_or(stored.len());
+        stored.insert(at, result);
+    }
+    stored.into_iter().map(message).collect()
+}
+
+/// Returns the messages of a context in the form of Chimera's recorded answers.
+pub fn chimera_messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
+    let mut line = Vec::new();
+    let message = |message: &bough::context::Message| {
+        let said = message.read(session, source, &mut line).unwrap();
+        let head: String = said.text.chars().take(80).collect();
+        let mut calls = Vec::new();
+        let mut answers = Value::Null;
+        for block in &said.blocks {
+            match block {
+                bough::format::Block::Call { id, .. } => calls.push(id.to_string()),
+                bough::format::Block::Result { call, .. } => answers = json!(call),
+                _ => {}
+            }
+        }
+        json!({"role": message.role, "text": head, "tool_calls": calls, "call_id": answers})
+    };
+    context.messages.iter().map(message).collect()
+}
+
+/// Returns the SHA-256 as hexadecimal digits: the recorded answers contain it for long texts.
+pub fn sha256(text: &[u8]) -> String {
+    use sha2::Digest;
+    sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
