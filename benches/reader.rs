@@ -5,8 +5,8 @@
 
 #![allow(clippy::print_stdout, reason = "a bench prints what it measured")]
 
-use bough::format::Session;
-use bough::json::Reader;
+use bough::internals::format::Session;
+use bough::internals::json::Reader;
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,7 +1,6 @@
 //! The library on one page: open a session, walk its tree, and change it safely.
 //!
-//! The types here are what other programs are meant to use. The layers below are public so that
-//! tests and benchmarks reach them, and may change with each release.
+//! The types here are what other programs use. The layers below are private.
 
 use crate::format::{self, Content, Ids};
 use crate::fsck::{self, NoSurroundings};
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use crate::format::Format;
 pub use crate::fsck::{Check, Finding, Level};
-pub use crate::model::{Fault, Kind};
+pub use crate::model::{Fault, FaultKind, Kind};
 
 /// A session that was read: a tree of entries, and the faults that were met.
 ///

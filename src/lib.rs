@@ -1,6 +1,10 @@
 //! git for coding-agent sessions: read, move in, check and change the trees that coding agents
 //! write.
 //!
+//! A coding agent writes a conversation as lines of JSON that form a tree: each rewind, retry and
+//! edited prompt is a branch, and all branches are still in the file. This library opens such files,
+//! walks their trees, checks them, and moves HEAD so that the agent follows.
+//!
 //! Open a session, walk the path to HEAD, and move HEAD two entries back:
 //!
 //! ```no_run
@@ -18,47 +22,53 @@
 //! }
 //! ```
 //!
-//! The words are those of `docs/glossary.md`. `docs/architecture.md` describes the code, and
-//! `examples/` has four programs.
-//!
-//! # The map
-//!
-//! ```text
-//! cmd  facade              the command line · the library for other programs
-//! ops  fsck  store  ui     operations · checks · all access to files · the terminal
-//! context                  what an agent would send to the model
-//! format                   what differs between formats: bytes in, bytes out
-//! json                     fields of one line without parsing the rest, and edits of one line
-//! model                    entries, the tree, paths, plans: no I/O, no formats, no text
-//! ```
-//!
-//! A layer uses only the layers below it. The four layers in the second row do not use each other:
-//! [`ops`] and [`fsck`] are pure, and get the bytes of a line through [`model::Source`], which
-//! [`store`] implements. [`ui`] uses none of the others.
-//!
 //! # Reading
 //!
-//! [`store::open()`] reads a file in blocks. [`json::Reader`] cuts the blocks into lines and
-//! returns the fields that place a line in the tree. A [`format::Dialect`] decides whether the line
-//! is an entry. [`format::Session`] is the result: columns of entries ([`model::Entries`]), the
-//! [`model::Tree`] over them, the other lines, HEAD, and the faults that were met. A damaged
-//! session is input, not an error.
+//! [`Session::open()`] reads a file of any [`Format`] once. A damaged session is input, not an
+//! error: it opens, and [`Session::faults()`] says what was met. An [`Entry`] knows its place in the
+//! tree ([`Entry::parent()`], [`Entry::children()`]); its text is read from the file each time it is
+//! asked for, so memory grows with the number of entries, never with their size. A revision names an
+//! entry as on the command line: `HEAD~2`, an id or its beginning, a label, `turn:3`, `:/text`.
+//!
+//! Texts come as they are in the file. They are not safe for a terminal: `escape_debug()` makes them
+//! so.
+//!
+//! # Checking
+//!
+//! [`Session::check()`] runs all checks of `bough fsck`, and returns a [`Finding`] for each piece of
+//! damage.
 //!
 //! # Writing
 //!
-//! An operation of [`ops`] returns a [`model::Plan`] and touches nothing. [`store`] carries the
-//! plan out.
+//! [`Session::switch()`] and [`Session::label()`] plan a [`Change`] and write nothing.
+//! [`Change::apply()`] writes it as the program does: not while an agent has the session open, all
+//! of it or nothing, and recorded for `bough undo`.
+//!
+//! # What is stable
+//!
+//! Everything on this page. Formats, kinds, checks and faults are added with new releases, so their
+//! enums are `non_exhaustive`. More operations (`export-branch`, `cherry-pick`, `merge` and others)
+//! are commands of the program `bough`, which print JSON for other programs.
+//!
+//! `examples/` has four programs, `docs/glossary.md` the words, and `docs/architecture.md` describes
+//! the code.
 
-pub mod cmd;
-pub mod context;
-pub mod format;
-pub mod fsck;
-pub mod json;
-pub mod model;
-pub mod ops;
-pub mod store;
-pub mod ui;
+// A layer uses only the layers below it; `docs/architecture.md` has the map, and
+// `tests/cli/layers.rs` checks it.
+mod cmd;
+mod context;
+mod format;
+mod fsck;
+mod json;
+mod model;
+mod ops;
+mod store;
+mod ui;
 
 mod facade;
+#[doc(hidden)]
+pub mod internals;
 
-pub use facade::{Apply, Change, Check, Entry, Error, Fault, Finding, Format, Kind, Level, Session};
+pub use facade::{
+    Apply, Change, Check, Entry, Error, Fault, FaultKind, Finding, Format, Kind, Level, Session,
+};

@@ -1,6 +1,6 @@
 //! The program `bough`. Everything is in the library.
 
 fn main() {
-    bough::cmd::report_bugs();
-    std::process::exit(bough::cmd::run(std::env::args_os()) as i32);
+    bough::internals::cmd::report_bugs();
+    std::process::exit(bough::internals::cmd::run(std::env::args_os()) as i32);
 }

@@ -16,7 +16,7 @@ mod pi;
 mod pi_words;
 mod sent;
 
-pub use sent::{Sent, SentMessage};
+pub use sent::Sent;
 
 pub(crate) use pi::kept_in_version_1;
 

@@ -40,12 +40,11 @@ pub use diagnostics::{Diagnostics, Note, NoteKind, ToolRef};
 pub use ids::Ids;
 pub use labels::{LabelLine, LabelLines, Labels};
 pub use layout::{Layout, Sidecar, Transcript, agent_of, is_agents, main_of};
-pub use names::FieldNames;
 pub use one_line::OneLine;
 pub use program::Program;
-pub use session::{
-    Builder, FileFacts, Gathered, Head, Header, Joined, Other, OtherKind, Pointer, Previous, Segment, Session,
-};
+#[cfg(test)]
+pub(crate) use session::FileFacts;
+pub use session::{Builder, Gathered, Head, Other, OtherKind, Pointer, Previous, Segment, Session};
 pub use table::Format;
 pub use write::{New, Object};
 

@@ -6,6 +6,7 @@ use crate::json::Reader;
 
 /// The formats of session files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Format {
     /// pi, version 1: a list of lines without ids.
     PiV1,
@@ -152,28 +153,28 @@ impl Format {
     }
 
     /// Returns the newest known version, or `None` if headers contain no version.
-    pub fn newest_version(self) -> Option<u8> {
+    pub(crate) fn newest_version(self) -> Option<u8> {
         self.row().newest_version
     }
 
     /// Returns the names of the fields that place an entry in the tree.
-    pub fn names(self) -> &'static FieldNames {
+    pub(crate) fn names(self) -> &'static FieldNames {
         self.row().fields
     }
 
     /// Returns the program to whose sessions nothing is written, or `None` for formats that bough
     /// writes.
-    pub fn program(self) -> Option<Program> {
+    pub(crate) fn program(self) -> Option<Program> {
         self.row().program
     }
 
     /// Returns whether its program refuses a file without a header.
-    pub fn wants_header(self) -> bool {
+    pub(crate) fn wants_header(self) -> bool {
         self.has(WantsHeader)
     }
 
     /// Returns whether entries have ids. The others are named by their lines.
-    pub fn has_ids(self) -> bool {
+    pub(crate) fn has_ids(self) -> bool {
         !self.has(NoIds)
     }
 
@@ -185,36 +186,36 @@ impl Format {
 
     /// Returns whether its program stores a message again, under the same id, whenever it changes: only
     /// the last copy counts. Several messages may be on a line, then.
-    pub fn stores_again(self) -> bool {
+    pub(crate) fn stores_again(self) -> bool {
         self.has(StoresAgain)
     }
 
     /// Returns whether a file of the format is one JSON object: its lines mean nothing, and an entry is
     /// a value in it, over any number of lines.
-    pub fn is_document(self) -> bool {
+    pub(crate) fn is_document(self) -> bool {
         self.has(Document)
     }
 
     /// Returns whether its program may read an object over several lines as one.
-    pub fn may_join_lines(self) -> bool {
+    pub(crate) fn may_join_lines(self) -> bool {
         self.has(JoinsLines)
     }
 
     /// Returns whether its program is written in Python, and so accepts `NaN`, `Infinity` and
     /// `-Infinity` as values.
-    pub fn is_python(self) -> bool {
+    pub(crate) fn is_python(self) -> bool {
         self.has(Python)
     }
 
     /// Creates a reader for its lines.
-    pub fn reader(self) -> Reader {
+    pub(crate) fn reader(self) -> Reader {
         let mut reader = Reader::new();
         self.prepare(&mut reader);
         reader
     }
 
     /// Prepares a reader for its lines.
-    pub fn prepare(self, reader: &mut Reader) {
+    pub(crate) fn prepare(self, reader: &mut Reader) {
         reader.python(self.is_python());
         reader.document(self.is_document());
         reader.hold(self.is_guest().then_some(HELD));
@@ -222,6 +223,7 @@ impl Format {
 
     /// Returns the rules of the format.
     #[inline]
+    #[doc(hidden)]
     pub fn dialect(self) -> &'static dyn Dialect {
         self.row().rules
     }

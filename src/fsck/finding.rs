@@ -5,6 +5,7 @@ use crate::model::Ix;
 
 /// A finding of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Finding {
     /// The check.
     pub check: Check,

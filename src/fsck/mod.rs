@@ -11,9 +11,9 @@
 //! it would write. Neither touches a file:
 //!
 //! ```
-//! use bough::format::Ids;
-//! use bough::fsck::{Check, NoSurroundings, RepairOptions, examine, repair};
-//! use bough::model::Table;
+//! use bough::internals::format::Ids;
+//! use bough::internals::fsck::{Check, NoSurroundings, RepairOptions, examine, repair};
+//! use bough::internals::model::Table;
 //!
 //! let file = concat!(
 //!     r#"{"type":"message","id":"a","parent_id":null,"timestamp":1.0,"message":{"role":"user","content":"hi"}}"#, "\n",
@@ -42,8 +42,7 @@ mod table;
 
 pub use examine::{Examined, Unreadable, examine};
 pub use finding::{Finding, Findings};
-pub use lines::recover::Aside;
 pub use ownership::ownership;
-pub use repair::{NoRepair, Proof, Repair, RepairOptions, in_the_way, repair};
+pub use repair::{NoRepair, Repair, RepairOptions, in_the_way, repair};
 pub use surroundings::{NoSurroundings, Surroundings};
 pub use table::{CHECKS, Check, Level, RepairMode, Row, Set};

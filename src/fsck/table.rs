@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub enum Level {
     /// Worth knowing; nothing is wrong.
     Info,
@@ -71,6 +72,7 @@ macro_rules! checks {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
         #[allow(missing_docs, reason = "the table below documents each")]
+        #[non_exhaustive]
         pub enum Check { $($name),+ }
 
         /// The table of all checks, in the order in which they are listed.
@@ -417,6 +419,7 @@ MissingResultFile "missing-result-file" Info No
 
 impl Check {
     /// Returns whether its findings are faults: damage, and not just something that may be wrong.
+    #[doc(hidden)]
     pub fn is_fault(self) -> bool {
         let is_damage = matches!(
             self,
@@ -426,10 +429,10 @@ impl Check {
     }
 
     /// The number of checks.
-    pub const COUNT: usize = Check::MissingResultFile as usize + 1;
+    pub(crate) const COUNT: usize = Check::MissingResultFile as usize + 1;
 
     /// Returns the table row of the check.
-    pub fn row(self) -> &'static Row {
+    pub(crate) fn row(self) -> &'static Row {
         &CHECKS[self as usize]
     }
 
@@ -444,7 +447,7 @@ impl Check {
     }
 
     /// Returns whether its findings can be repaired.
-    pub fn repair_mode(self) -> RepairMode {
+    pub(crate) fn repair_mode(self) -> RepairMode {
         self.row().repair
     }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 ///
 /// ```
 /// let line = br#"{ "id" : "a" , "n": 1.0, "id":"b"}"#;
-/// let mut edits = bough::json::Edits::begin(line).expect("an object");
+/// let mut edits = bough::internals::json::Edits::begin(line).expect("an object");
 /// edits.set("id", b"\"c\"");
 /// edits.remove("n");
 /// edits.set("x", b"null");

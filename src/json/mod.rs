@@ -21,8 +21,8 @@ mod value;
 
 pub use bytewise::{DEPTH, ENDS_IN_STRING, TOO_DEEP};
 pub use edit::{Escapes, quoted, set_field, write_string};
-pub use edits::{Edits, FieldChange};
-pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
+pub use edits::Edits;
+pub use fields::{Block, BlockKind, Field, Str, Value};
 pub use object::{
     Members, each_item, each_member, each_object, end_of_string, member, member_at, place_in, string,
     string_of, text,
@@ -31,4 +31,4 @@ pub use prefilter::{Prefilter, Run, is_plain};
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use string::decode;
-pub use value::{Member, members, value};
+pub use value::{members, value};

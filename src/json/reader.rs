@@ -94,7 +94,7 @@ pub struct Notes {
 ///
 /// ```
 /// let text = b"{\"type\":\"session\",\"id\":\"s\"}\n";
-/// let mut reader = bough::json::Reader::new();
+/// let mut reader = bough::internals::json::Reader::new();
 /// reader.feed(text, |line| assert_eq!(line.len, 27));
 /// reader.finish(|_| unreachable!("all lines were ended"));
 /// ```

@@ -33,9 +33,4 @@ impl Ancestry {
         let ((from, to), (at, _)) = (self.span[above.index()], self.span[below.index()]);
         from > 0 && (from..=to).contains(&at)
     }
-
-    /// Returns the nearest of several ancestors of one entry.
-    pub fn nearest(&self, above: impl Iterator<Item = Ix>) -> Option<Ix> {
-        above.max_by_key(|ix| self.span[ix.index()].0)
-    }
 }

@@ -18,6 +18,7 @@ impl Ix {
 /// What an entry is, in terms that all formats share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Kind {
     /// A prompt, or another message in the role of the user.
     User,

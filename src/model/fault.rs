@@ -5,6 +5,7 @@
 /// Faults are recorded by the code that reads a session; `fsck` decides which of them are findings
 /// and how to repair them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Fault {
     /// Which file of the session.
     pub file: u16,
@@ -20,6 +21,7 @@ pub struct Fault {
 
 /// The kinds of [`Fault`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// Not JSON.
     Broken {

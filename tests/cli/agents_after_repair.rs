@@ -3,11 +3,11 @@
 
 use crate::support::applied::applied;
 use crate::support::files::project;
-use bough::format::claude::request::{self, Part};
-use bough::format::{Format, Ids, Session};
-use bough::fsck::{self, Check, NoSurroundings, RepairOptions};
-use bough::model::{Ix, Source, Table, parse_time};
-use bough::store::{self, Opened, Options};
+use bough::internals::format::claude::request::{self, Part};
+use bough::internals::format::{Format, Ids, Session};
+use bough::internals::fsck::{self, Check, NoSurroundings, RepairOptions};
+use bough::internals::model::{Ix, Source, Table, parse_time};
+use bough::internals::store::{self, Opened, Options};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs;
@@ -90,9 +90,9 @@ fn sent_of(opened: &Opened) -> String {
     let mut lines = BTreeSet::new();
     for ix in messages.filter_map(|message| message.entry) {
         let bytes = opened.files.bytes(opened.session.span(ix)).unwrap();
-        let content = bough::json::value(&bytes, &["message", "content"]).unwrap_or_default();
-        let mut kinds =
-            bough::json::each_item(content).filter_map(|block| bough::json::value(block, &["type"]));
+        let content = bough::internals::json::value(&bytes, &["message", "content"]).unwrap_or_default();
+        let mut kinds = bough::internals::json::each_item(content)
+            .filter_map(|block| bough::internals::json::value(block, &["type"]));
         if !kinds.next().is_some_and(|first| first.ends_with(b"thinking\"")) || kinds.next().is_some() {
             lines.insert(line(&opened.session, ix));
         }

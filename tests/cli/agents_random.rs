@@ -4,9 +4,9 @@
 use crate::support::chance::Chance;
 use crate::support::messages::{chimera_messages, messages, sha256};
 use crate::support::{files, need};
-use bough::context::Context;
-use bough::format::{Builder, Format, Session};
-use bough::model::{Ix, Source, Table};
+use bough::internals::context::Context;
+use bough::internals::format::{Builder, Format, Session};
+use bough::internals::model::{Ix, Source, Table};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;

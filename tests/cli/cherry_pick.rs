@@ -1,12 +1,12 @@
 //! Properties of all copies, over random sessions of every format.
 
-use bough::format::tools::{ToolRole, tool_ids};
-use bough::format::{Format, Ids, Session};
-use bough::model::{Flags, Ix, Source, Table, Target, Time};
-use bough::ops::Snapshot;
-use bough::ops::cherry_pick::{self, Options, Picked, Picks, Refusal};
-use bough::ops::diff::{align, items};
-use bough::ops::merge::{self, Bring};
+use bough::internals::format::tools::{ToolRole, tool_ids};
+use bough::internals::format::{Format, Ids, Session};
+use bough::internals::model::{Flags, Ix, Source, Table, Target, Time};
+use bough::internals::ops::Snapshot;
+use bough::internals::ops::cherry_pick::{self, Options, Picked, Picks, Refusal};
+use bough::internals::ops::diff::{align, items};
+use bough::internals::ops::merge::{self, Bring};
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::HashSet;
@@ -302,7 +302,7 @@ proptest! {
             let again = Session::read(&new).unwrap();
             let again_source = Table(vec![new.clone()]);
             prop_assert_eq!(again.faults.len(), session.faults.len(), "{:?}", format);
-            let last = again.find(bough::model::Key::hash(made.copies.last().unwrap().1.as_bytes())).unwrap();
+            let last = again.find(bough::internals::model::Key::hash(made.copies.last().unwrap().1.as_bytes())).unwrap();
             prop_assert_eq!(again.head.entry, Some(last), "{:?}: the last copy is HEAD", format);
             let path = again.tree.path(last);
             let copies = &path[path.len() - made.copies.len()..];

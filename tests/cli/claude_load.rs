@@ -3,10 +3,10 @@
 
 use crate::support::claude_request::{answer, fits, id, kind, numbers};
 use crate::support::files::project;
-use bough::format::Format;
-use bough::format::claude::request::{self, Made, Part};
-use bough::model::Ix;
-use bough::store::{self, Opened, Options};
+use bough::internals::format::Format;
+use bough::internals::format::claude::request::{self, Made, Part};
+use bough::internals::model::Ix;
+use bough::internals::store::{self, Opened, Options};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,10 +4,10 @@
 use crate::claude_grown;
 use crate::support::chance::{Chance, stamp};
 use crate::support::need;
-use bough::format::Format;
-use bough::format::claude::request::{self, Part};
-use bough::model::Source;
-use bough::store::{self, Opened, Options};
+use bough::internals::format::Format;
+use bough::internals::format::claude::request::{self, Part};
+use bough::internals::model::Source;
+use bough::internals::store::{self, Opened, Options};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -149,11 +149,11 @@ pub fn ours(path: &Path) -> Loaded {
     let head = opened.session.head;
     let stored =
         |end| opened.session.tree.ancestors(end).find(|ix| opened.session.entries.kind(*ix).is_turn());
-    let name = |ix: Option<bough::model::Ix>| ix.map(|ix| id(&opened, ix));
+    let name = |ix: Option<bough::internals::model::Ix>| ix.map(|ix| id(&opened, ix));
     Loaded { leaf: name(head.entry), stored: name(head.leaf.and_then(stored)), sent }
 }
 
-fn id(opened: &Opened, ix: bough::model::Ix) -> String {
+fn id(opened: &Opened, ix: bough::internals::model::Ix) -> String {
     let line = opened.files.bytes(opened.session.span(ix)).unwrap();
     let line: Value = serde_json::from_slice(&line).unwrap();
     line["uuid"].as_str().unwrap_or_default().to_owned()

@@ -4,12 +4,12 @@
 use crate::fsck_claude::applied;
 use crate::support::chance::Chance;
 use crate::support::files;
-use bough::format::{Addition, Format, Ids, New, Session, claude};
-use bough::fsck::{self, NoRepair, NoSurroundings, RepairOptions};
-use bough::model::{Source, Table, Time};
-use bough::ops::Snapshot;
-use bough::ops::convert::conversation::{self, Conversation, NO_PROMPT, Part, Speaker};
-use bough::ops::convert::{self, Conversion, Options, TARGETS, Thinking};
+use bough::internals::format::{Addition, Format, Ids, New, Session, claude};
+use bough::internals::fsck::{self, NoRepair, NoSurroundings, RepairOptions};
+use bough::internals::model::{Source, Table, Time};
+use bough::internals::ops::Snapshot;
+use bough::internals::ops::convert::conversation::{self, Conversation, NO_PROMPT, Part, Speaker};
+use bough::internals::ops::convert::{self, Conversion, Options, TARGETS, Thinking};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;

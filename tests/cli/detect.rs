@@ -5,7 +5,7 @@ use crate::support::files::project;
 use crate::support::formats::{RECORDED, compare, detected};
 use crate::support::need;
 use crate::support::sessions::sessions_below;
-use bough::format::{Detected, Format, Program, detect};
+use bough::internals::format::{Detected, Format, Program, detect};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::fs;
@@ -95,7 +95,7 @@ fn shuffle(lines: &mut [String], mut seed: u64) {
 #[test]
 fn a_line_before_the_header_is_no_mark() {
     let read = |path: &str| fs::read_to_string(project().join("tests/cli/sessions").join(path)).unwrap();
-    let format = |text: String| bough::format::Session::read(text.as_bytes()).unwrap().format;
+    let format = |text: String| bough::internals::format::Session::read(text.as_bytes()).unwrap().format;
     let pi = read("pi/pi16-labels.jsonl");
     let of_pi = pi.lines().nth(1).unwrap().to_owned();
     for (path, own) in [

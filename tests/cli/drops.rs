@@ -2,11 +2,11 @@
 //! the tests.
 
 use crate::support::sessions::sessions;
-use bough::context::Context;
-use bough::format::{Builder, Format, Ids, Session};
-use bough::model::{Ix, Key, Piece, Source, Table, Target, Time};
-use bough::ops::drop::{self, What};
-use bough::ops::{Error, Snapshot};
+use bough::internals::context::Context;
+use bough::internals::format::{Builder, Format, Ids, Session};
+use bough::internals::model::{Ix, Key, Piece, Source, Table, Target, Time};
+use bough::internals::ops::drop::{self, What};
+use bough::internals::ops::{Error, Snapshot};
 use std::fs;
 
 /// What is sent at an entry, as text.

@@ -8,7 +8,7 @@ use std::process::Command;
 /// The names of all commands.
 pub fn commands() -> Vec<String> {
     use clap::CommandFactory;
-    let cli = ::bough::cmd::Cli::command();
+    let cli = ::bough::internals::cmd::Cli::command();
     cli.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
@@ -16,7 +16,7 @@ pub fn commands() -> Vec<String> {
 fn every_command_has_three_examples_and_each_of_them_runs() {
     let mut failed = Vec::new();
     for command in commands() {
-        let examples = ::bough::cmd::examples(&command);
+        let examples = ::bough::internals::cmd::examples(&command);
         assert_eq!(examples.len(), 3, "{command}");
         for (line, what) in examples {
             assert!(line.contains(&format!("bough {command}")), "{command}: {line}");
@@ -60,7 +60,7 @@ fn path() -> String {
 fn help_shows_the_examples() {
     let folder = tempfile::tempdir().unwrap();
     for command in commands() {
-        let (line, _) = ::bough::cmd::examples(&command)[0];
+        let (line, _) = ::bough::internals::cmd::examples(&command)[0];
         for words in [vec![command.as_str(), "--help"], vec!["help", command.as_str()]] {
             let shown = bough(folder.path()).args(&words).output().unwrap();
             assert_eq!(shown.status.code(), Some(0), "{words:?}: {}", said(&shown));

@@ -25,7 +25,7 @@ fn every_exit_status_has_a_case() {
 #[test]
 fn a_program_with_a_bug() {
     if std::env::var_os("BOUGH_TEST_BUG").is_some() {
-        bough::cmd::report_bugs();
+        bough::internals::cmd::report_bugs();
         panic!("there is always one");
     }
 }

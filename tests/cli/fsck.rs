@@ -1,9 +1,9 @@
 //! The findings and repairs of `fsck`: the cases under `sessions/cases`, and the shared ones.
 
-use bough::format::Ids;
-use bough::fsck::{self, Check, NoSurroundings, RepairOptions};
-use bough::model::{Source, Table};
-use bough::store;
+use bough::internals::format::Ids;
+use bough::internals::fsck::{self, Check, NoSurroundings, RepairOptions};
+use bough::internals::model::{Source, Table};
+use bough::internals::store;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs;
@@ -93,7 +93,7 @@ fn check_facts(path: &Path) -> Result<(), String> {
 struct InParts(Table, u64);
 
 impl Source for InParts {
-    fn read(&self, span: bough::model::Span, into: &mut Vec<u8>) -> std::io::Result<()> {
+    fn read(&self, span: bough::internals::model::Span, into: &mut Vec<u8>) -> std::io::Result<()> {
         assert!(span.len <= self.1, "{} bytes are read at once", span.len);
         self.0.read(span, into)
     }

@@ -4,11 +4,11 @@
 use crate::support::applied::applied;
 use crate::support::claude_request::numbers;
 use crate::support::files::project;
-use bough::format::claude::request::{self, Part};
-use bough::format::{Format, Ids};
-use bough::fsck::{self, Check, NoSurroundings, RepairOptions};
-use bough::model::Table;
-use bough::store::{self, Options};
+use bough::internals::format::claude::request::{self, Part};
+use bough::internals::format::{Format, Ids};
+use bough::internals::fsck::{self, Check, NoSurroundings, RepairOptions};
+use bough::internals::model::Table;
+use bough::internals::store::{self, Options};
 use std::fs;
 
 /// The damage; the damaged case, the one repaired by hand, and the check that has to be requested.

@@ -3,16 +3,16 @@
 //! `BOUGH_RUNS` sets how many are tried, `BOUGH_SEED` where to begin.
 
 use crate::support::applied::applied;
-use bough::context::{Context, Patch};
-use bough::format::claude::graph::ClaudeGraph;
-use bough::format::{Block, Ids, Session};
-use bough::fsck::{
+use bough::internals::context::{Context, Patch};
+use bough::internals::format::claude::graph::ClaudeGraph;
+use bough::internals::format::{Block, Ids, Session};
+use bough::internals::fsck::{
     self, CHECKS, Check, NoRepair, NoSurroundings, Repair, RepairMode, RepairOptions, Set, Unreadable,
 };
-use bough::model::{Change, Ix, Piece, Source, Table, Target, Time};
-use bough::store::oplog::Log;
-use bough::store::write::{self, Allow, WriteOptions};
-use bough::store::{self, undo};
+use bough::internals::model::{Change, Ix, Piece, Source, Table, Target, Time};
+use bough::internals::store::oplog::Log;
+use bough::internals::store::write::{self, Allow, WriteOptions};
+use bough::internals::store::{self, undo};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -503,7 +503,7 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
     // with everything below it; a compaction may count again, and the entries that it replaces go.
     let compactions = |session: &Session| {
         let all = session.tree.entries_in_tree();
-        all.filter(|ix| session.entries.kind(*ix) == bough::model::Kind::Compaction).count()
+        all.filter(|ix| session.entries.kind(*ix) == bough::internals::model::Kind::Compaction).count()
     };
     let is_regrouped = changed(Check::DuplicateId)
         || changed(Check::DuplicateEntry)
@@ -558,13 +558,15 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
 /// Returns whether a message that a compaction keeps was restored, so that the compaction takes
 /// effect.
 fn a_kept_message_came_back(before: &Session, after: &Session, new: &Table) -> bool {
-    let compactions =
-        after.tree.entries_in_tree().filter(|ix| after.entries.kind(*ix) == bough::model::Kind::Compaction);
+    let compactions = after
+        .tree
+        .entries_in_tree()
+        .filter(|ix| after.entries.kind(*ix) == bough::internals::model::Kind::Compaction);
     compactions.into_iter().any(|ix| {
         let line: Value = serde_json::from_slice(&new.bytes(after.span(ix)).unwrap()).unwrap_or_default();
         let kept = line["compactMetadata"]["preservedMessages"]["uuids"].as_array();
         kept.into_iter().flatten().filter_map(Value::as_str).any(|id| {
-            let key = bough::model::Key::hash(id.as_bytes());
+            let key = bough::internals::model::Key::hash(id.as_bytes());
             after.find(key).is_some() && before.find(key).is_none()
         })
     })

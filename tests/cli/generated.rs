@@ -9,17 +9,17 @@ use std::path::Path;
 
 #[test]
 fn generated_manual_pages_are_fresh() {
-    hold(&project().join("man"), bough::cmd::man_pages().unwrap());
+    hold(&project().join("man"), bough::internals::cmd::man_pages().unwrap());
 }
 
 #[test]
 fn generated_completions_are_fresh() {
-    hold(&project().join("completions"), bough::cmd::completion_scripts());
+    hold(&project().join("completions"), bough::internals::cmd::completion_scripts());
 }
 
 #[test]
 fn manual_pages_say_the_name_once_and_arguments_before_options() {
-    for (name, page) in bough::cmd::man_pages().unwrap() {
+    for (name, page) in bough::internals::cmd::man_pages().unwrap() {
         let page = String::from_utf8(page).unwrap();
         let lines: Vec<&str> = page.lines().collect();
         let after = |heading: &str| {
@@ -33,7 +33,7 @@ fn manual_pages_say_the_name_once_and_arguments_before_options() {
             assert!(arguments < options, "{name}");
         }
     }
-    let pages = bough::cmd::man_pages().unwrap();
+    let pages = bough::internals::cmd::man_pages().unwrap();
     let with_arguments =
         pages.iter().filter(|(_, page)| String::from_utf8_lossy(page).contains(".SH ARGUMENTS"));
     assert!(with_arguments.count() > 10);

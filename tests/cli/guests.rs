@@ -5,9 +5,9 @@
 //! programs.
 
 use crate::support::files;
-use bough::context::{Context, Origin, Patch};
-use bough::format::{Block, Format, Session};
-use bough::model::Table;
+use bough::internals::context::{Context, Origin, Patch};
+use bough::internals::format::{Block, Format, Session};
+use bough::internals::model::Table;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ fn files_of_results_are_sent_where_the_provider_takes_them() {
         let source = Table(vec![bytes]);
         let context = Context::build(&session, &source, Context::position(&session)).unwrap();
         let mut line = Vec::new();
-        let count = |message: &bough::context::Message| message.read(&session, &source, &mut line).unwrap().blocks.len();
+        let count = |message: &bough::internals::context::Message| message.read(&session, &source, &mut line).unwrap().blocks.len();
         let roles: Vec<&str> = context.messages.iter().map(|message| &*message.role).collect();
         let counts: Vec<usize> = context.messages.iter().map(count).collect();
         match (&roles[..], &counts[..]) {

@@ -1,10 +1,10 @@
 //! Joining copies of a session: over random pairs, and in a table.
 
 use crate::support::small_sessions::pi;
-use bough::format::Session;
-use bough::model::{Key, Piece, Table};
-use bough::ops::join::{self, Both, Heads, Joined, Relation};
-use bough::ops::{Error, Snapshot};
+use bough::internals::format::Session;
+use bough::internals::model::{Key, Piece, Table};
+use bough::internals::ops::join::{self, Both, Heads, Joined, Relation};
+use bough::internals::ops::{Error, Snapshot};
 
 /// Joins two texts; returns the result as text.
 fn joined(one: &str, other: &str, heads: Heads) -> Result<(String, Joined), Error> {

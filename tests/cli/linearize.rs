@@ -1,11 +1,11 @@
 //! Linearization of Claude Code's transcripts.
 
 use crate::support::files;
-use bough::format::{Layout, Session};
-use bough::model::{Ix, Source, Span};
-use bough::ops::claude_code_log::{Document, Item, Node, OrphanReport, RootClass};
-use bough::ops::thread::{self, Reading};
-use bough::store::{Files, project};
+use bough::internals::format::{Layout, Session};
+use bough::internals::model::{Ix, Source, Span};
+use bough::internals::ops::claude_code_log::{Document, Item, Node, OrphanReport, RootClass};
+use bough::internals::ops::thread::{self, Reading};
+use bough::internals::store::{Files, project};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ fn all_cases(folder: &Path) -> Vec<String> {
 fn document(path: &Path) -> (Layout, Files, Document) {
     let layout = project::layout(path).unwrap();
     let files = project::files(&layout);
-    let document = bough::ops::claude_code_log::document(&layout, &files).unwrap();
+    let document = bough::internals::ops::claude_code_log::document(&layout, &files).unwrap();
     (layout, files, document)
 }
 
@@ -240,7 +240,7 @@ fn the_documented_order_of_random_stores_is_that_of_its_rules() {
 
 /// Formats bough's own thread of one file as strands: `trunk 1 2 3; branch<3 4 5`.
 fn shape(path: &Path) -> String {
-    let opened = bough::store::open(path, bough::store::Options::default()).unwrap();
+    let opened = bough::internals::store::open(path, bough::internals::store::Options::default()).unwrap();
     let reading = thread::read(&opened.session, &opened.files).unwrap();
     law(path, &opened.session, &reading);
     let name = |ix: &Ix| -> String {
@@ -404,7 +404,7 @@ fn talk_is_on_strands_and_only_what_was_taken_back_is_a_branch() {
 #[test]
 fn what_leads_nowhere_is_set_aside_and_named() {
     let path = case("deep-side-chain");
-    let opened = bough::store::open(&path, bough::store::Options::default()).unwrap();
+    let opened = bough::internals::store::open(&path, bough::internals::store::Options::default()).unwrap();
     let reading = thread::read(&opened.session, &opened.files).unwrap();
     law(&path, &opened.session, &reading);
     assert_eq!(reading.strands.len(), 1);
@@ -423,8 +423,8 @@ fn nothing_is_dropped_from_random_stores() {
     }
     assert!(files.len() > 150);
     for path in files {
-        let opened = match bough::store::open(&path, bough::store::Options::default()) {
-            Err(bough::store::Error::Empty { .. }) => continue,
+        let opened = match bough::internals::store::open(&path, bough::internals::store::Options::default()) {
+            Err(bough::internals::store::Error::Empty { .. }) => continue,
             opened => opened.unwrap(),
         };
         let reading = thread::read(&opened.session, &opened.files).unwrap();
@@ -511,7 +511,7 @@ fn an_agent_hangs_at_nothing_that_stands_below_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         std::fs::write(&path, drawn(text)).unwrap();
-        let opened = bough::store::open(&path, bough::store::Options::default()).unwrap();
+        let opened = bough::internals::store::open(&path, bough::internals::store::Options::default()).unwrap();
         let reading = thread::read(&opened.session, &opened.files).unwrap();
         law(&path, &opened.session, &reading);
         assert_eq!(shape(&path), wanted, "{text}");
@@ -547,8 +547,8 @@ fn drawn(text: &str) -> String {
 fn random_links_give_lines_without_a_ring() {
     for seed in 0..1_500u64 {
         let bytes = tangle(seed);
-        let session = bough::format::Session::read(&bytes).unwrap();
-        let source = bough::model::Table(vec![bytes]);
+        let session = bough::internals::format::Session::read(&bytes).unwrap();
+        let source = bough::internals::model::Table(vec![bytes]);
         let reading = thread::read(&session, &source).unwrap();
         law(Path::new(&format!("seed {seed}")), &session, &reading);
     }

@@ -3,6 +3,7 @@
 mod agents_after_repair;
 mod agents_after_writing;
 mod agents_random;
+mod any_bytes;
 mod archived;
 mod beside;
 mod cared;

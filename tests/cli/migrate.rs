@@ -1,8 +1,8 @@
 //! Compares the results of `migrate` with the real program, for the files with recorded answers.
 
 use crate::support::applied::migrated;
-use bough::format::{Format, Session};
-use bough::ops::migrate::Options;
+use bough::internals::format::{Format, Session};
+use bough::internals::ops::migrate::Options;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
@@ -104,12 +104,13 @@ fn the_bytes_of_what_was_said_stay() {
         assert_eq!(old.len(), new.len(), "{name}");
         for (old, new) in old.iter().zip(&new) {
             for field in ["message", "summary", "timestamp", "data", "content", "usage", "details", "cwd"] {
-                let value = |line: &'_ [u8]| bough::json::value(line, &[field]).map(<[u8]>::to_vec);
+                let value =
+                    |line: &'_ [u8]| bough::internals::json::value(line, &[field]).map(<[u8]>::to_vec);
                 let wanted = value(old)
                     .map(|value| String::from_utf8(value).unwrap().replace("hookMessage", "custom"));
                 assert_eq!(value(new).map(|value| String::from_utf8(value).unwrap()), wanted, "{name}");
             }
-            if bough::json::members(old).is_none() {
+            if bough::internals::json::members(old).is_none() {
                 assert_eq!(old, new, "{name}: a line that can't be read");
             }
         }

@@ -4,14 +4,14 @@
 use crate::support::chance::config;
 use crate::support::damage::damage;
 use crate::support::sessions::{guests, sessions};
-use bough::context::Context;
-use bough::format::Content;
-use bough::model::{Ix, Source};
-use bough::ops::branches::{self, BranchRule};
-use bough::ops::rows::graph::{Graph, Row};
-use bough::ops::rows::{Folds, Order, Rows};
-use bough::ops::{Forest, filter, ids, revision, thread};
-use bough::store::{self, Opened, Options};
+use bough::internals::context::Context;
+use bough::internals::format::Content;
+use bough::internals::model::{Ix, Source};
+use bough::internals::ops::branches::{self, BranchRule};
+use bough::internals::ops::rows::graph::{Graph, Row};
+use bough::internals::ops::rows::{Folds, Order, Rows};
+use bough::internals::ops::{Forest, filter, ids, revision, thread};
+use bough::internals::store::{self, Opened, Options};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::fs;
@@ -88,7 +88,7 @@ fn look_at(bytes: &[u8]) {
     let Ok(mut opened) = store::open(&path, Options::default()) else { return };
     questions(&opened);
     contexts(&opened);
-    if opened.session.format == bough::format::Format::Claude {
+    if opened.session.format == bough::internals::format::Format::Claude {
         let reading = thread::read(&opened.session, &opened.files).unwrap();
         opened.session.tree = reading.tree();
         questions(&opened);

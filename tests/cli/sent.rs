@@ -4,9 +4,9 @@
 //! `tests/oracles/sent.py` asked them.
 
 use crate::support::files;
-use bough::context::{Context, Message, Patch};
-use bough::format::{Block, Session};
-use bough::model::Table;
+use bough::internals::context::{Context, Message, Patch};
+use bough::internals::format::{Block, Session};
+use bough::internals::model::Table;
 use serde_json::Value;
 use std::fs;
 

@@ -1,11 +1,11 @@
 //! Slimming: what is replaced, and that nothing else changes, over the sessions of the tests.
 
 use crate::support::sessions::sessions;
-use bough::context::Context;
-use bough::format::{Block, Builder, Format, Ids, Session};
-use bough::model::{Ix, Piece, Source, Table, Target, Time};
-use bough::ops::slim::{self, Destination, Kinds, SlimOptions};
-use bough::ops::{Error, Snapshot};
+use bough::internals::context::Context;
+use bough::internals::format::{Block, Builder, Format, Ids, Session};
+use bough::internals::model::{Ix, Piece, Source, Table, Target, Time};
+use bough::internals::ops::slim::{self, Destination, Kinds, SlimOptions};
+use bough::internals::ops::{Error, Snapshot};
 use std::fs;
 
 fn read(format: Format, text: &[u8]) -> Session {

@@ -5,11 +5,11 @@
 //! cursor started, and the lines that were shown, in order. `tests/tree-views` asks the programs.
 
 use crate::support::files;
-use bough::format::Format;
-use bough::model::Ix;
-use bough::ops::filter::Mode;
-use bough::ops::rows::{Folds, Order, Rows};
-use bough::store::{self, Options};
+use bough::internals::format::Format;
+use bough::internals::model::Ix;
+use bough::internals::ops::filter::Mode;
+use bough::internals::ops::rows::{Folds, Order, Rows};
+use bough::internals::store::{self, Options};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;

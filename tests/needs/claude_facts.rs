@@ -3,8 +3,8 @@
 
 use crate::support::facts::claude_facts;
 use crate::support::need::reference_files;
-use bough::format::Format;
-use bough::store::{self, Options};
+use bough::internals::format::Format;
+use bough::internals::store::{self, Options};
 use serde_json::Value;
 use std::fs;
 

@@ -2,9 +2,9 @@
 
 use crate::support::messages::{chimera_messages, messages};
 use crate::support::need::reference_files;
-use bough::context::Context;
-use bough::format::{Format, Session};
-use bough::model::Table;
+use bough::internals::context::Context;
+use bough::internals::format::{Format, Session};
+use bough::internals::model::Table;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,12 +3,12 @@
 
 use crate::support::facts::{as_text, case_facts, id, ids_of, sorted};
 use crate::support::need::reference_files;
-use bough::format::Format;
-use bough::model::Ix;
-use bough::ops::filter::Mode;
-use bough::ops::ids;
-use bough::ops::rows::{Order, Rows};
-use bough::store::{self, Opened, Options};
+use bough::internals::format::Format;
+use bough::internals::model::Ix;
+use bough::internals::ops::filter::Mode;
+use bough::internals::ops::ids;
+use bough::internals::ops::rows::{Order, Rows};
+use bough::internals::store::{self, Opened, Options};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

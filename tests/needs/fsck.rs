@@ -5,9 +5,9 @@ use crate::support::fsck_cases::{
 };
 use crate::support::need::reference_files;
 use crate::support::sessions::sessions_below;
-use bough::fsck::{Level, Surroundings};
-use bough::model::Key;
-use bough::store;
+use bough::internals::fsck::{Level, Surroundings};
+use bough::internals::model::Key;
+use bough::internals::store;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 

@@ -2,9 +2,9 @@
 
 use crate::support::applied::migrated;
 use crate::support::need::reference_files;
-use bough::format::Session;
-use bough::model::Table;
-use bough::ops::migrate::Options;
+use bough::internals::format::Session;
+use bough::internals::model::Table;
+use bough::internals::ops::migrate::Options;
 use serde_json::Value;
 use std::fs;
 
@@ -68,8 +68,8 @@ pub fn real_files_of_version_1_are_what_pi_makes_of_them() {
         let source = Table(vec![new]);
         assert_eq!(session.entries.len() as u64, recorded["entry_count"].as_u64().unwrap(), "{name}");
         assert_eq!(session.path().len(), recorded["path_ids"].as_array().unwrap().len(), "{name}");
-        let at = bough::context::Context::position(&session);
-        let context = bough::context::Context::build(&session, &source, at).unwrap();
+        let at = bough::internals::context::Context::position(&session);
+        let context = bough::internals::context::Context::build(&session, &source, at).unwrap();
         let roles: Vec<&str> = context.messages.iter().map(|message| &*message.role).collect();
         let wanted: Vec<&str> = recorded["context_messages"]
             .as_array()

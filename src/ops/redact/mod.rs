@@ -12,7 +12,7 @@ mod assigned;
 mod line;
 mod rules;
 
-pub use rules::{BadRule, ExtraRule, Rules};
+pub use rules::{ExtraRule, Rules};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use std::borrow::Cow;
@@ -79,20 +79,6 @@ pub trait Redact {
     /// Returns a text without its secrets.
     fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         self.value("", text)
-    }
-}
-
-/// Changes nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Unredacted;
-
-impl Redact for Unredacted {
-    fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
-        Cow::Borrowed(line)
-    }
-
-    fn value<'t>(&mut self, _: &str, text: &'t str) -> Cow<'t, str> {
-        Cow::Borrowed(text)
     }
 }
 

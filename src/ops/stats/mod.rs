@@ -93,7 +93,8 @@ pub const BIGGEST: usize = 10;
 
 impl Sum {
     /// Counts a session.
-    pub fn count(session: &Session, facts: &Facts) -> Sum {
+    #[cfg(test)]
+    fn count(session: &Session, facts: &Facts) -> Sum {
         let mut sums = [Sum::default()];
         count(session, facts, 0, &mut |_| Some(0), &mut |_| Some(0), &mut sums);
         let [mut sum] = sums;

@@ -61,12 +61,12 @@ impl Default for TailRequest<'_> {
 /// that should be absent is; and if the end is damaged in a way that could change HEAD.
 ///
 /// ```no_run
-/// use bough::store::{Options, TailRequest, open_part};
+/// use bough::internals::store::{Options, TailRequest, open_part};
 /// // What `log -n 20` needs.
-/// let enough = |session: &bough::format::Session| session.knows_path(20, |_| true);
+/// let enough = |session: &bough::internals::format::Session| session.knows_path(20, |_| true);
 /// let part = TailRequest { enough: &enough, ..TailRequest::default() };
 /// let opened = open_part("session.jsonl".as_ref(), Options::default(), &part)?;
-/// # Ok::<(), bough::store::Error>(())
+/// # Ok::<(), bough::internals::store::Error>(())
 /// ```
 pub fn open_part(path: &Path, options: Options, part: &TailRequest<'_>) -> Result<Opened, Error> {
     match try_part(path, options, part, SIZES)? {

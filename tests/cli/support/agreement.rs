@@ -1,7 +1,7 @@
 //! Whether all commands read a session in the same way.
 
 use super::sandbox;
-use bough::fsck::Check;
+use bough::internals::fsck::Check;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;

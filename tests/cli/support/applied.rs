@@ -1,8 +1,8 @@
 //! The bytes that an operation leaves.
 
-use bough::format::{Ids, Session};
-use bough::model::{Piece, Plan, Source, Table, Target};
-use bough::ops::migrate::{self, Migration, Options};
+use bough::internals::format::{Ids, Session};
+use bough::internals::model::{Piece, Plan, Source, Table, Target};
+use bough::internals::ops::migrate::{self, Migration, Options};
 
 /// Applies a plan to the old bytes.
 pub fn applied(plan: &Plan, old: &Table) -> Vec<u8> {

@@ -1,8 +1,8 @@
 //! What Claude Code would be sent according to bough, in the form of the recordings.
 
-use bough::format::claude::request::{self, Made, Part};
-use bough::model::{Ix, Source};
-use bough::store::Opened;
+use bough::internals::format::claude::request::{self, Made, Part};
+use bough::internals::model::{Ix, Source};
+use bough::internals::store::Opened;
 use serde_json::Value;
 
 /// Returns whether the sent blocks are those recorded: of equal blocks, the recording does not say
@@ -54,8 +54,9 @@ pub fn kind(opened: &Opened, entry: Option<Ix>, part: &Part) -> Option<&'static 
 /// Returns the id of an entry as it is stored.
 pub fn id(opened: &Opened, ix: Ix) -> String {
     let line = opened.files.bytes(opened.session.span(ix)).unwrap();
-    let id = bough::json::value(&line, &["uuid"]).unwrap_or_default();
-    bough::json::string(id).map_or_else(|| String::from_utf8_lossy(id).into_owned(), |id| id.into_owned())
+    let id = bough::internals::json::value(&line, &["uuid"]).unwrap_or_default();
+    bough::internals::json::string(id)
+        .map_or_else(|| String::from_utf8_lossy(id).into_owned(), |id| id.into_owned())
 }
 
 /// Parses `1-3 7` as 1, 2, 3, 7.

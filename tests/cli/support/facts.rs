@@ -1,9 +1,9 @@
 //! What a reader sees in a session, in the form in which the cases state it.
 
-use bough::format::Format;
-use bough::model::{FaultKind, Ix, Parent, Source};
-use bough::ops::ids;
-use bough::store::Opened;
+use bough::internals::format::Format;
+use bough::internals::model::{FaultKind, Ix, Parent, Source};
+use bough::internals::ops::ids;
+use bough::internals::store::Opened;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -66,8 +66,8 @@ pub fn claude_facts(opened: &Opened) -> Value {
 
 fn uuid(opened: &Opened, ix: Ix) -> String {
     let line = opened.files.bytes(opened.session.span(ix)).unwrap();
-    let id = bough::json::value(&line, &["uuid"]).unwrap_or_default();
-    bough::json::string(id).unwrap_or_default().into_owned()
+    let id = bough::internals::json::value(&line, &["uuid"]).unwrap_or_default();
+    bough::internals::json::string(id).unwrap_or_default().into_owned()
 }
 
 /// Returns the id of an entry; for an entry of version 1 its number, and for another one without an

@@ -1,6 +1,6 @@
 //! The recorded formats of session files, and what bough detects.
 
-use bough::store::{self, Options};
+use bough::internals::store::{self, Options};
 use std::fs;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub fn compare(folder: &Path, prefix: &str) {
         }
         // The bytes by themselves yield the same result, because no name of these files decides.
         let bytes = fs::read(&path).unwrap();
-        let by_bytes = bough::format::Session::read(&bytes).map(|session| session.format.name());
+        let by_bytes = bough::internals::format::Session::read(&bytes).map(|session| session.format.name());
         if by_bytes.is_some_and(|name| name != wanted) {
             wrong.push(format!("{}: {by_bytes:?} by its bytes, and {wanted} is recorded", path.display()));
         }

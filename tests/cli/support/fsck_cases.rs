@@ -3,10 +3,12 @@
 use super::applied::applied;
 use super::sandbox;
 use super::sessions::sessions_below;
-use bough::format::Ids;
-use bough::fsck::{self, Check, Examined, Level, NoSurroundings, Repair, RepairOptions, Surroundings};
-use bough::model::{Piece, Source, Table};
-use bough::store;
+use bough::internals::format::Ids;
+use bough::internals::fsck::{
+    self, Check, Examined, Level, NoSurroundings, Repair, RepairOptions, Surroundings,
+};
+use bough::internals::model::{Piece, Source, Table};
+use bough::internals::store;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;

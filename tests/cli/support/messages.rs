@@ -1,8 +1,8 @@
 //! The messages of a context, in the form in which the answers of the agents are recorded.
 
-use bough::context::{Context, Message, Origin, Patch};
-use bough::format::Session;
-use bough::model::Source;
+use bough::internals::context::{Context, Message, Origin, Patch};
+use bough::internals::format::Session;
+use bough::internals::model::Source;
 use serde_json::{Value, json};
 
 /// Returns the messages of a context in the form of the recorded answers: role, first characters,
@@ -32,15 +32,15 @@ pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Ve
 /// Returns the messages of a context in the form of Chimera's recorded answers.
 pub fn chimera_messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
-    let message = |message: &bough::context::Message| {
+    let message = |message: &bough::internals::context::Message| {
         let said = message.read(session, source, &mut line).unwrap();
         let head: String = said.text.chars().take(80).collect();
         let mut calls = Vec::new();
         let mut answers = Value::Null;
         for block in &said.blocks {
             match block {
-                bough::format::Block::Call { id, .. } => calls.push(id.to_string()),
-                bough::format::Block::Result { call, .. } => answers = json!(call),
+                bough::internals::format::Block::Call { id, .. } => calls.push(id.to_string()),
+                bough::internals::format::Block::Result { call, .. } => answers = json!(call),
                 _ => {}
             }
         }

@@ -3,6 +3,7 @@
 //! of the reference files alike.
 
 pub mod agreement;
+pub mod any_bytes;
 pub mod applied;
 pub mod chance;
 pub mod claude_request;

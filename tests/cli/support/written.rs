@@ -3,12 +3,12 @@
 use super::claude_request::{answer, fits};
 use super::messages::{chimera_messages, messages, sha256};
 use super::{files, need};
-use bough::context::Context;
-use bough::format::{Format, Ids};
-use bough::model::{Piece, Target, parse_time};
-use bough::ops::append::{self, Payload};
-use bough::ops::{self, Snapshot, export, label, migrate, revision, switch};
-use bough::store::{self, Opened, Options};
+use bough::internals::context::Context;
+use bough::internals::format::{Format, Ids};
+use bough::internals::model::{Piece, Target, parse_time};
+use bough::internals::ops::append::{self, Payload};
+use bough::internals::ops::{self, Snapshot, export, label, migrate, revision, switch};
+use bough::internals::store::{self, Opened, Options};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,8 +96,8 @@ fn read(name: &str) -> (Vec<u8>, String) {
     let is_claude = name.contains("claude");
     let file = if is_claude && stem.len() != 36 { format!("{COPY}.jsonl") } else { file.to_owned() };
     if file.starts_with("real-v1") {
-        let session = bough::format::Session::read(&bytes).unwrap();
-        let source = bough::model::Table(vec![bytes.clone()]);
+        let session = bough::internals::format::Session::read(&bytes).unwrap();
+        let source = bough::internals::model::Table(vec![bytes.clone()]);
         let made = migrate::migrate(&session, &source, migrate::Options::default(), &mut Ids::seeded(SEED));
         bytes = Piece::join(&made.unwrap().pieces, &source).unwrap();
     }
