@@ -3,6 +3,7 @@
 
 mod claude;
 mod compaction;
+mod content;
 mod copies;
 pub(super) mod flaws;
 mod guests;
@@ -59,6 +60,7 @@ pub(super) fn all(
     finder.compactions()?;
     finder.tools()?;
     finder.content()?;
+    finder.branch_origins()?;
     finder.flaws()?;
     finder.sent()?;
     finder.claude()
