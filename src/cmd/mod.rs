@@ -25,6 +25,8 @@ mod merge;
 mod merge_base;
 mod migrate;
 mod op;
+// `move` is a word of Rust.
+#[path = "move/mod.rs"]
 mod relocate;
 mod restore;
 mod rev_parse;

@@ -24,6 +24,8 @@ pub mod merge;
 pub mod migrate;
 pub mod page;
 pub mod redact;
+// `move` is a word of Rust.
+#[path = "move/mod.rs"]
 pub mod relocate;
 pub mod revision;
 mod rewrite;
