@@ -3,6 +3,7 @@
 
 use crate::support::applied::applied;
 use crate::support::files::project;
+use crate::support::recording::{self, runs};
 use bough::internals::format::claude::request::{self, Part};
 use bough::internals::format::{Format, Ids, Session};
 use bough::internals::fsck::{self, Check, NoSurroundings, RepairOptions};
@@ -18,7 +19,7 @@ use std::path::Path;
 #[test]
 fn repaired_files_load_as_in_the_programs() {
     let sessions = project().join("tests/cli/sessions");
-    let record = fs::read_to_string(sessions.join("fsck.tsv")).unwrap();
+    let record = recording::read("fsck.tsv");
     let rows: Vec<Vec<&str>> = record.lines().map(|row| row.split('\t').collect()).collect();
     let (mut wrong, mut programs) = (Vec::new(), BTreeSet::new());
     for rows in rows.chunk_by(|one, other| one[..2] == other[..2]) {
@@ -113,18 +114,4 @@ fn numbers(runs: &str) -> Vec<u64> {
 
 fn line(session: &Session, ix: Ix) -> u64 {
     session.entries.line(ix)
-}
-
-/// Formats 1, 2, 3, 7 as `1-3 7`.
-fn runs(numbers: impl Iterator<Item = u64>) -> String {
-    let mut runs: Vec<(u64, u64)> = Vec::new();
-    for number in numbers {
-        match runs.last_mut().filter(|(_, to)| *to + 1 == number) {
-            Some((_, to)) => *to = number,
-            None => runs.push((number, number)),
-        }
-    }
-    let shown =
-        runs.iter().map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") });
-    shown.collect::<Vec<_>>().join(" ")
 }

@@ -5,8 +5,8 @@
 //! or labeled, or gets an entry of `bough append`, or the path to an entry is exported. `wrote`
 //! contains the bytes that were added, with a fixed clock and fixed ids; then come the programs
 //! that were asked, the lines of the path to their HEAD (for Claude Code the line of the turn), and
-//! what they send to the model: how many messages and a digest of them (for Claude Code each block,
-//! as in `claude/measured.tsv`). `tests/oracles/positions.py --record` asks the programs, checks
+//! what they send to the model: the messages by their numbers in `messages.tsv` (for Claude Code each
+//! block, as in `claude/measured.tsv`). `tests/oracles/positions.py --record` asks the programs, checks
 //! whether their HEAD is right, and writes the file.
 
 use crate::support::written::check_written;

@@ -2,7 +2,8 @@
 //! programs were observed to make of them.
 
 use crate::support::chance::Chance;
-use crate::support::messages::{chimera_messages, messages, sha256};
+use crate::support::messages::{chimera_messages, roles_and_texts, sha256};
+use crate::support::recording::{self, runs};
 use crate::support::{files, need};
 use bough::internals::context::Context;
 use bough::internals::format::{Builder, Format, Session};
@@ -13,19 +14,20 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+const RECORD: &str = "agents-random.tsv";
 const PROGRAMS: [&str; 3] = ["pi", "omp", "chimera"];
 
-/// Compares with the recorded answers of the programs: the program, the seed, and a short form of
-/// the answer. The test below records anew with `BOUGH_BLESS`.
+/// Compares with the recorded answers of the programs: the program, the seed, HEAD, the path, the
+/// labels, and the messages that are sent. The test below records anew with `BOUGH_BLESS`.
 #[test]
 fn random_sessions_load_as_in_their_programs() {
-    let recorded = fs::read_to_string(record()).unwrap();
+    let recorded = recording::read(RECORD);
     let mut wrong = Vec::new();
-    for row in recorded.lines() {
-        let [program, seed, theirs] = row.splitn(3, '\t').collect::<Vec<_>>()[..] else {
-            panic!("three fields: {row}");
+    for line in recorded.lines().skip(1) {
+        let [program, seed, theirs] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else {
+            panic!("three fields: {line}");
         };
-        let ours = short(&ours(program, &session(program, seed.parse().unwrap())));
+        let ours = row(&ours(program, &session(program, seed.parse().unwrap())), seed);
         if ours != theirs {
             wrong.push(format!("{program} {seed}\n  ours   {ours}\n  theirs {theirs}"));
         }
@@ -35,10 +37,6 @@ fn random_sessions_load_as_in_their_programs() {
         let rows = recorded.lines().filter(|row| row.starts_with(&format!("{program}\t")));
         assert!(rows.count() >= 40, "{program}");
     }
-}
-
-fn record() -> PathBuf {
-    files::project().join("tests/cli/sessions/agents-random.tsv")
 }
 
 /// Asks the real programs, if `BOUGH_PEERS` contains them: seeds from `BOUGH_FROM`, as many of each
@@ -51,7 +49,7 @@ fn the_programs_agree_on_random_sessions() {
     let peers =
         PathBuf::from(std::env::var_os("BOUGH_PEERS").expect("BOUGH_PEERS names the folder of programs"));
     let scratch = tempfile::tempdir().unwrap();
-    let (mut wrong, mut rows) = (Vec::new(), String::new());
+    let (mut wrong, mut rows) = (Vec::new(), "program\tseed\thead\tpath\tlabels\tsent\n".to_owned());
     for program in PROGRAMS {
         let seeds = from..from + count;
         let paths: Vec<PathBuf> = seeds
@@ -69,11 +67,11 @@ fn the_programs_agree_on_random_sessions() {
             if ours != theirs {
                 wrong.push(format!("{program} {seed}\n  ours   {ours}\n  theirs {theirs}"));
             }
-            rows.push_str(&format!("{program}\t{seed}\t{}\n", short(&theirs)));
+            rows.push_str(&format!("{program}\t{seed}\t{}\n", row(&theirs, &seed.to_string())));
         }
     }
     if std::env::var_os("BOUGH_BLESS").is_some() {
-        fs::write(record(), rows).unwrap();
+        recording::write(RECORD, &rows, &PROGRAMS);
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), 3 * count, wrong.join("\n"));
 }
@@ -147,31 +145,41 @@ fn ours(program: &str, bytes: &[u8]) -> Value {
         let messages = chimera_messages(&session, &source, &context);
         return json!({ "leaf": leaf.map(id), "path_ids": path, "context_messages": messages });
     }
-    let messages: Vec<Value> = messages(&session, &source, &context)
+    let messages: Vec<Value> = roles_and_texts(&session, &source, &context)
         .into_iter()
-        .map(|message| json!({ "role": message["role"], "text_sha": message["text_sha"] }))
+        .map(|(role, text)| json!({ "role": role, "text_sha": &sha256(text.as_bytes())[..16], "text": text }))
         .collect();
     let labels: serde_json::Map<String, Value> =
         session.labels.all().map(|(ix, line)| (id(ix), line.text.into())).collect();
     json!({ "leaf": leaf.map(id), "path_ids": path, "labels": labels, "context_messages": messages })
 }
 
-/// Returns an answer in short: the leaf, the length of the path, the number of messages, and a
-/// digest of everything.
-fn short(answer: &Value) -> String {
-    let count = |key: &str| answer[key].as_array().map_or(0, Vec::len);
-    // Labels sorted by the ids of their entries, whatever their order in the file.
-    let mut labels: Vec<String> = answer["labels"]
+/// Returns an answer as a row: HEAD, the path, the labels, and the messages. Entries are numbers, as the
+/// generator has them; of `entry 7 of 3`, the text of an entry, the number remains.
+fn row(answer: &Value, seed: &str) -> String {
+    let number = |id: &Value| u64::from_str_radix(id.as_str().unwrap_or_default(), 16).unwrap();
+    let list = |key: &str| answer[key].as_array().cloned().unwrap_or_default();
+    let head = if answer["leaf"].is_null() { "none".into() } else { number(&answer["leaf"]).to_string() };
+    let mut labels: Vec<(u64, &str)> = answer["labels"]
         .as_object()
         .into_iter()
         .flatten()
-        .map(|(id, label)| format!("{id} {label}"))
+        .map(|(id, label)| (number(&id.as_str().into()), label.as_str().unwrap()))
         .collect();
     labels.sort_unstable();
-    let whole = format!("{} {labels:?} {}", answer["path_ids"], answer["context_messages"]);
-    let digest = &sha256(whole.as_bytes())[..16];
-    let leaf = answer["leaf"].as_str().unwrap_or("-");
-    format!("{leaf}\t{}\t{}\t{digest}", count("path_ids"), count("context_messages"))
+    let labels: Vec<String> = labels.iter().map(|(entry, label)| format!("{entry}={label}")).collect();
+    let message = |message: Value| {
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut words = vec![word(&message["role"])];
+        let text = word(&message["text"]).replace("entry ", "").replace(&format!(" of {seed}"), "");
+        words.extend(text.lines().map(str::to_owned));
+        words.extend(message["tool_calls"].as_array().into_iter().flatten().map(word));
+        words.extend(Some(word(&message["call_id"])).filter(|call| !call.is_empty()));
+        words.join(" ")
+    };
+    let messages: Vec<String> = list("context_messages").into_iter().map(message).collect();
+    let path = runs(list("path_ids").iter().map(number));
+    [head, path, labels.join(" "), messages.join(", ")].join("\t")
 }
 
 /// Generates a random session: branches, tools, compactions, summaries, labels, settings, and in

@@ -3,6 +3,7 @@
 
 use crate::support::claude_request::{answer, fits, id, kind, numbers};
 use crate::support::files::project;
+use crate::support::recording;
 use bough::internals::format::Format;
 use bough::internals::format::claude::request::{self, Made, Part};
 use bough::internals::model::Ix;
@@ -19,7 +20,7 @@ fn measured_cases() {
     let folder = sessions().join("claude");
     let table = fs::read(folder.join("measured.lines")).unwrap();
     let table: Vec<&[u8]> = table.split(|byte| *byte == b'\n').collect();
-    let cases = fs::read_to_string(folder.join("measured.tsv")).unwrap();
+    let cases = recording::read("claude/measured.tsv");
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("case.jsonl");
     let (mut wrong, mut count) = (Vec::new(), 0);

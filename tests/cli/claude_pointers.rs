@@ -2,10 +2,9 @@
 //! transcripts, recorded in `pointers.tsv`.
 
 use crate::claude_random::{asked, ours};
-use crate::support::files::project;
+use crate::support::recording;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::PathBuf;
 
 /// Transcripts that bough loads differently than Claude Code was observed to, and the reason.
 const EXCEPTIONS: &[(&str, &str)] = &[
@@ -20,7 +19,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
 fn pointers_lead_where_the_client_continued() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("pointer.jsonl");
-    let recorded = fs::read_to_string(record()).unwrap();
+    let recorded = recording::read(RECORD);
     let mut wrong = Vec::new();
     for row in recorded.lines() {
         let (short, theirs) = row.split_once('\t').unwrap();
@@ -41,7 +40,7 @@ fn pointers_lead_where_the_client_continued() {
 #[ignore = "runs the real client, a second or two for each transcript"]
 fn the_client_continues_where_pointers_lead() {
     let scratch = tempfile::tempdir().unwrap();
-    let mut rows = fs::read_to_string(record()).unwrap_or_default();
+    let mut rows = recording::read(RECORD);
     if let Some(more) = std::env::var_os("BOUGH_FROM") {
         rows.push_str(&fs::read_to_string(more).unwrap());
     }
@@ -55,14 +54,12 @@ fn the_client_continues_where_pointers_lead() {
     answers.sort();
     answers.dedup();
     match std::env::var_os("BOUGH_BLESS") {
-        Some(_) => fs::write(record(), answers.concat()).unwrap(),
-        None => assert_eq!(answers.concat(), fs::read_to_string(record()).unwrap()),
+        Some(_) => recording::write(RECORD, &(answers.concat()), &["claude"]),
+        None => assert_eq!(answers.concat(), recording::read(RECORD)),
     }
 }
 
-fn record() -> PathBuf {
-    project().join("tests/cli/sessions/claude/pointers.tsv")
-}
+const RECORD: &str = "claude/pointers.tsv";
 
 /// Generates a transcript from items that are separated by `;`: an entry is its number, the number
 /// of its parent unless it has none, and what it is; `P` is a pointer to an entry.

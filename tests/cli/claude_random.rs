@@ -3,7 +3,7 @@
 
 use crate::claude_grown;
 use crate::support::chance::{Chance, stamp};
-use crate::support::need;
+use crate::support::{need, recording};
 use bough::internals::format::Format;
 use bough::internals::format::claude::request::{self, Part};
 use bough::internals::model::Source;
@@ -31,7 +31,7 @@ const GROWN: u64 = 2_000_000;
 /// `BOUGH_BLESS`.
 #[test]
 fn random_transcripts_load_as_in_the_client() {
-    let recorded = fs::read_to_string(record()).unwrap();
+    let recorded = recording::read(RECORD);
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("random.jsonl");
     let (mut wrong, mut count) = (Vec::new(), 0);
@@ -48,9 +48,7 @@ fn random_transcripts_load_as_in_the_client() {
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-fn record() -> PathBuf {
-    crate::support::files::project().join("tests/cli/sessions/claude/random.tsv")
-}
+const RECORD: &str = "claude/random.tsv";
 
 /// Asks the real program, if `BOUGH_PEERS` contains it: seeds from `BOUGH_FROM`, as many as
 /// `BOUGH_RANDOM` says. Transcripts and answers are kept in `BOUGH_KEEP`, and not asked for again.
@@ -75,7 +73,7 @@ fn the_client_agrees_on_random_transcripts() {
     }
     if std::env::var_os("BOUGH_BLESS").is_some() {
         // Rows of other seeds are kept.
-        let old = fs::read_to_string(record()).unwrap();
+        let old = recording::read(RECORD);
         let is_new = |row: &&str| {
             row.split('\t')
                 .next()
@@ -84,7 +82,7 @@ fn the_client_agrees_on_random_transcripts() {
         };
         let mut all: Vec<&str> = old.lines().filter(|row| !is_new(row)).chain(rows.lines()).collect();
         all.sort_unstable();
-        fs::write(record(), all.join("\n") + "\n").unwrap();
+        recording::write(RECORD, &(all.join("\n") + "\n"), &["claude"]);
     }
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -4,6 +4,7 @@
 use crate::support::applied::applied;
 use crate::support::claude_request::numbers;
 use crate::support::files::project;
+use crate::support::recording;
 use bough::internals::format::claude::request::{self, Part};
 use bough::internals::format::{Format, Ids};
 use bough::internals::fsck::{self, Check, NoSurroundings, RepairOptions};
@@ -110,7 +111,7 @@ fn measured(name: &str) -> Vec<u8> {
     let folder = project().join("tests/cli/sessions/claude");
     let table = fs::read(folder.join("measured.lines")).unwrap();
     let table: Vec<&[u8]> = table.split(|byte| *byte == b'\n').collect();
-    let cases = fs::read_to_string(folder.join("measured.tsv")).unwrap();
+    let cases = recording::read("claude/measured.tsv");
     let row = cases.lines().find(|row| row.split('\t').next() == Some(name));
     let lines = row.unwrap_or_else(|| panic!("no case {name}")).split('\t').nth(4).unwrap();
     let lines: Vec<&[u8]> = numbers(lines).map(|line| table[line]).collect();

@@ -5,6 +5,7 @@
 //! answers of the programs, and a digest of the store that they were asked about.
 
 use crate::support::files::project;
+use crate::support::recording;
 use crate::support::sandbox::{bough, code, said};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -116,7 +117,7 @@ fn home() -> tempfile::TempDir {
 
 #[test]
 fn a_moved_store_is_the_one_that_the_programs_were_asked_about() {
-    let recorded = fs::read_to_string(sessions().join("moves.tsv")).unwrap();
+    let recorded = recording::read("moves.tsv");
     let answers: BTreeMap<&str, &str> = recorded.lines().filter_map(|row| row.split_once('\t')).collect();
     for (question, answer) in &answers {
         let is_none = matches!(*answer, "null" | "false" | "0") || answer.contains(r#""continued": null"#);

@@ -8,6 +8,7 @@
 use crate::moving::{digest, folders, replaced, run, state};
 use crate::support::chance::Chance;
 use crate::support::files::project;
+use crate::support::recording;
 use crate::support::sandbox::{code, said};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -392,7 +393,7 @@ fn check(seed: u64) -> String {
 
 #[test]
 fn random_stores_move_as_the_programs_found_them_moved() {
-    let recorded = fs::read_to_string(sessions().join("moves-random.tsv")).unwrap();
+    let recorded = recording::read("moves-random.tsv");
     let rows: Vec<&str> = recorded.lines().skip(1).collect();
     assert!(rows.len() >= ASKED, "{}", rows.len());
     let check_row = |row: &&str| {

@@ -4,14 +4,13 @@
 //! filter, and the line of a folded row, if one was folded. The answer is the line on which the
 //! cursor started, and the lines that were shown, in order. `tests/tree-views` asks the programs.
 
-use crate::support::files;
+use crate::support::{files, recording};
 use bough::internals::format::Format;
 use bough::internals::model::Ix;
 use bough::internals::ops::filter::Mode;
 use bough::internals::ops::rows::{Folds, Order, Rows};
 use bough::internals::store::{self, Options};
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 #[test]
@@ -25,7 +24,7 @@ fn rows_are_those_of_the_agents_own_tree_views() {
 /// Compares the answers; returns how many of each program there are.
 fn check() -> HashMap<String, usize> {
     let sessions = files::project().join("tests/cli/sessions");
-    let table = fs::read_to_string(sessions.join("rows.tsv")).unwrap();
+    let table = recording::read("rows.tsv");
     let (mut counts, mut wrong) = (HashMap::new(), Vec::new());
     for line in table.lines() {
         let [session, program, question, cursor, rows] = line.split('\t').collect::<Vec<_>>()[..] else {

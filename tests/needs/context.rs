@@ -1,13 +1,23 @@
 //! The context that the real programs build from their files, if their answer is recorded.
 
-use crate::support::messages::{chimera_messages, messages};
+use crate::support::messages::{chimera_messages, roles_and_texts, sha256};
 use crate::support::need::reference_files;
 use bough::internals::context::Context;
 use bough::internals::format::{Format, Session};
-use bough::internals::model::Table;
+use bough::internals::model::{Source, Table};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Returns the messages of a context in the form of the answers among the reference files: role,
+/// first characters, digest of the text.
+fn messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
+    let message = |(role, text): (String, String)| {
+        let head: String = text.chars().take(80).collect();
+        json!({ "role": role, "text": head, "text_sha": &sha256(text.as_bytes())[..16] })
+    };
+    roles_and_texts(session, source, context).into_iter().map(message).collect()
+}
 
 /// Reads the session in a file; `None` if it contains only blank lines.
 fn read(path: &Path) -> Option<(Session, Table)> {

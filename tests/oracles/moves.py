@@ -152,10 +152,10 @@ def inside():
     print(done.stderr, file=sys.stderr)
     answers["moved"] = digest(home)
     after = state(home)
-    undone = bough("undo")
+    undone = bough("undo", "--all")
     if undone.returncode or state(home) != before:
         wrong.append(f"undo: {undone.stderr}: {sorted(set(before.items()) ^ set(state(home).items()))[:4]}")
-    bough("undo")
+    bough("undo", "--all")
     if state(home) != after:
         wrong.append("the move was not redone as it was")
     siblings = {name: one for name, one in after.items() if name in before and before[name] == one}
@@ -306,7 +306,7 @@ def inside_random():
 def random_stores(args):
     """Asks about each store of a folder, two at a time."""
     from concurrent.futures import ThreadPoolExecutor
-    from programs import BOUGH, ORACLES, PEERS, SESSIONS
+    from programs import BOUGH, ORACLES, PEERS, SESSIONS, record_lines, recorded
 
     def ask(store):
         box = pathlib.Path(args.keep) / store.name if args.keep else pathlib.Path(tempfile.mkdtemp(prefix="bough-moves-"))
@@ -330,9 +330,9 @@ def random_stores(args):
         found = list(pool.map(ask, stores))
     if args.record:
         record = SESSIONS / "moves-random.tsv"
-        rows = {int(row.split("\t")[0]): row for row in record.read_text().splitlines()[1:]} if record.exists() else {}
+        rows = {int(row.split("\t")[0]): row for row in recorded(record)[1:]}
         rows |= {one["seed"]: f"{one['seed']}\t{one['moved']}\t{one['answers']}" for one in found if not one["wrong"]}
-        record.write_text("\n".join(["seed\tmoved\tanswers", *(rows[seed] for seed in sorted(rows))]) + "\n")
+        record_lines(record, ["seed\tmoved\tanswers", *(rows[seed] for seed in sorted(rows))], ["claude", "pi", "omp"])
     return 1 if any(one["wrong"] for one in found) else 0
 
 
@@ -412,7 +412,7 @@ def main():
     args = parser.parse_args()
     if args.stores:
         return random_stores(args)
-    from programs import BOUGH, ORACLES, PEERS, SESSIONS
+    from programs import BOUGH, ORACLES, PEERS, SESSIONS, record_lines
     box = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="bough-moves-"))
     home, project, logs = box / "home", box / "project", box / "log"
     for folder in (home, project, logs):
@@ -429,7 +429,7 @@ def main():
         print(f"wrong: {wrong}")
     if args.record and not found["wrong"]:
         rows = [f"{name}\t{json.dumps(answer)}" for name, answer in found["answers"].items()]
-        (SESSIONS / "moves.tsv").write_text("\n".join(rows) + "\n")
+        record_lines(SESSIONS / "moves.tsv", rows, ["claude", "pi", "omp"])
     if not args.keep:
         shutil.rmtree(box, ignore_errors=True)
     return 1 if found["wrong"] else 0

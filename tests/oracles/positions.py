@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks the agents' own programs whether they follow what bough wrote.
 
-    tests/oracles/positions.py [PROGRAM…] [--verb VERB]… [--every N] [--file WORD] [--record [FILE]]
+    tests/oracles/positions.py [PROGRAM…] [--verb VERB]… [--every N] [--file WORD] [--again] [--record [FILE]]
 
 For the entries of each session (every N-th; all by default), a copy is switched to it, labelled, or has the branch
 exported, and the program then loads the result: it must stand at the wanted entry, and give the model what it would give
@@ -13,7 +13,7 @@ version.
 Verbs: switch, summary, label, export, subtree, new-ids, and what `bough append` adds: append-message, append-note,
 append-custom, append-compaction (under the entry), append-kept (after HEAD; the entry is the first one kept).
 
-`--record` writes what the programs answered to tests/cli/sessions/peers.tsv, for the tests that have no programs: all
+`--again` asks only what is recorded. `--record` writes what the programs answered to tests/cli/sessions/peers.tsv, for the tests that have no programs: all
 entries for `switch`, a sample for the other verbs. Answers to other questions stay; what failed is left out.
 
 The environment is that of `programs.py`.
@@ -21,7 +21,7 @@ The environment is that of `programs.py`.
 import argparse, hashlib, json, os, pathlib, re, shutil, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from programs import NEW_SESSION, SESSIONS, SHARED, Lines, ask, bough, digest, runs
+from programs import NEW_SESSION, SESSIONS, SHARED, Lines, Messages, ask, bough, digest, record_lines, recorded, runs
 
 # Of the verbs that are no switch, every so many entries are recorded.
 SAMPLE = 6
@@ -32,6 +32,7 @@ PROGRAMS = ["pi", "pi-old", "omp", "harness", "chimera", "claude"]
 
 
 scratch = tempfile.TemporaryDirectory(prefix="bough-peers-")
+messages = Messages()
 
 
 def migrated(file):
@@ -114,9 +115,17 @@ class Peer:
     def note(self, name, target, wrote, answer, after):
         """Keeps the answer for the record."""
         numbers = [after.number[id] for id in self.place(answer) if id in after.number]
-        context = self.context(answer)
-        self.rows.append((self.verb, name, target, wrote, self.program, runs(numbers),
-                          f"{len(context)} {digest(chr(10).join(context).encode())}"))
+        sent = self.sent(answer)
+        if name.startswith("shared/"):
+            # What is said in these sessions stays outside of the project.
+            context = f"{len(sent)} messages, {digest(chr(10).join(self.context(answer)).encode())}"
+        else:
+            context = messages.runs(sent)
+        self.rows.append((self.verb, name, target, wrote, self.program, runs(numbers), context))
+
+    def sent(self, answer):
+        """The messages, for the record: role and text."""
+        return [(m["role"], m["text"]) for m in answer["context_messages"]]
 
     # One question.
 
@@ -170,7 +179,7 @@ class Peer:
         wrote, after = done
         self.is_there(work, name, lines, target, after)
         kept = wrote, after, self.lines(copy)
-        undone = bough(work, "undo")
+        undone = bough(work, "undo", copy)
         if copy.read_bytes() != old:
             self.complain(name, target, f"undo gives other bytes: {undone.stderr.strip()}")
         return kept
@@ -204,7 +213,7 @@ class Peer:
 
     def label(self, work, name, copy, target, before):
         time = copy.stat().st_mtime_ns
-        done = self.appended(work, name, copy, target, "label", copy, "a name of bough", f"id:{target}")
+        done = self.appended(work, name, copy, target, "label", "--replace", copy, "a name of bough", f"id:{target}")
         if not done:
             return None
         wrote, after = done
@@ -387,6 +396,11 @@ class Chimera(Peer):
     def context(self, answer):
         words = lambda m: [m["role"], m["text"], m["tool_calls"], m["call_id"]]
         return [json.dumps(words(m), ensure_ascii=False, separators=(",", ":")) for m in answer["context_messages"]]
+
+    def sent(self, answer):
+        # The text is cut by the script that asks Chimera; a call is known by its id.
+        words = lambda m: [m["text"], *m["tool_calls"], *([m["call_id"]] if m["call_id"] else [])]
+        return [(m["role"], " · ".join(words(m))) for m in answer["context_messages"]]
 
     def is_labelled(self, file, answer, target):
         return [target, "a name of bough"] in answer["labels"]
@@ -646,11 +660,10 @@ def record(rows, asked, file):
     Rows that differ in nothing but the program are one.
     """
     merged = {}
-    if file.exists():
-        for line in file.read_text().splitlines()[1:]:
-            verb, name, target, wrote, programs, *answer = line.split("\t")
-            rows += [(verb, name, target, wrote, program, *answer) for program in programs.split()
-                     if (program, verb, name, target) not in asked]
+    for line in recorded(file)[1:]:
+        verb, name, target, wrote, programs, *answer = line.split("\t")
+        rows += [(verb, name, target, wrote, program, *answer) for program in programs.split()
+                 if (program, verb, name, target) not in asked]
     for verb, name, target, wrote, program, *answer in rows:
         merged.setdefault((verb, name, target, wrote, *answer), []).append(program)
     order = {verb: at for at, verb in enumerate(VERBS)}
@@ -659,7 +672,8 @@ def record(rows, asked, file):
     for (verb, name, target, wrote, *answer), programs in sorted(merged.items(), key=lambda row: (order[row[0][0]], *row[0][1:])):
         programs = " ".join(sorted(programs, key=lambda program: (rank.get(program, 99), program)))
         lines.append("\t".join([verb, name, target, wrote, programs, *answer]))
-    file.write_text("\n".join(lines) + "\n")
+    record_lines(file, lines, sorted({program for program, *_ in asked}, key=lambda program: (rank.get(program, 99), program)))
+    messages.save()
 
 
 def main():
@@ -668,15 +682,22 @@ def main():
     parser.add_argument("--verb", action="append")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--file", default="")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--record", nargs="?", const=str(SESSIONS / "peers.tsv"))
     parser.add_argument("-j", type=int, default=2)
     args = parser.parse_args()
     failed, rows, asked = 0, [], set()
+    known = set()
+    for row in recorded(SESSIONS / "peers.tsv")[1:]:
+        verb, name, target, _, programs, *_ = row.split("\t")
+        known |= {(program, verb, name, target) for program in programs.split()}
     for program in args.programs or PROGRAMS:
         for verb in args.verb or VERBS:
             one = peer(program, verb)
             jobs = [(name, file, id) for name, file in one.sessions() if args.file in name for id in one.targets(file)][:: args.every]
-            sample = {(name, id) for name, _, id in (jobs if verb == "switch" else jobs[::SAMPLE])}
+            if args.again:
+                jobs = [job for job in jobs if (program, verb, job[0], job[2]) in known]
+            sample = {(name, id) for name, _, id in (jobs if verb == "switch" or args.again else jobs[::SAMPLE])}
             with ThreadPoolExecutor(args.j) as pool:
                 list(pool.map(lambda job: one.one(*job), jobs))
             print(f"{program} {verb}: {one.tried} tried, {one.failed} failed, {one.refused} refused", flush=True)

@@ -5,10 +5,11 @@ BOUGH_SHARED the folder with `oracles` and `corpus` (default ../shared)
 BOUGH_PEERS  the folder with the installed programs (default ~/.cache/bough-peers)
 CHIMERA_PYTHON  a Python that has Chimera (default chimera-venv/bin/python in the folder above)
 """
-import hashlib, json, os, pathlib, re, shutil, subprocess, tempfile, threading
+import datetime, hashlib, json, os, pathlib, re, shutil, subprocess, sys, tempfile, threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "tests" / "cli" / "sessions"
+MESSAGES = SESSIONS / "messages.tsv"
 SHARED = pathlib.Path(os.environ.get("BOUGH_SHARED", ROOT.parent / "shared")).resolve()
 PEERS = pathlib.Path(os.environ.get("BOUGH_PEERS", pathlib.Path.home() / ".cache" / "bough-peers"))
 BOUGH = os.environ.get("BOUGH", str(ROOT / "target" / "debug" / "bough"))
@@ -214,6 +215,74 @@ class Lines:
         return {id for id in self.by_id if top in self.path(id)}
 
 
+class Messages:
+    """The messages that programs send, in messages.tsv: each has a number, by which the recordings name it."""
+
+    def __init__(self):
+        self.numbers = {}
+        for row in self.rows():
+            number, role, text = row.split("\t")
+            self.numbers[role, json.loads(f'"{text}"')] = int(number)
+
+    def rows(self):
+        return [row for row in MESSAGES.read_text().split("\n") if row and not row.startswith("#")][1:] if MESSAGES.exists() else []
+
+    def runs(self, messages):
+        """The numbers of messages, each of a role and a text; new ones get new numbers."""
+        with asking:
+            keys = [(role, short(text)) for role, text in messages]
+            return runs([self.numbers.setdefault(key, len(self.numbers) + 1) for key in keys]) or "none"
+
+    def save(self):
+        rows = [f"{number}\t{role}\t{json.dumps(text, ensure_ascii=False)[1:-1]}\n" for (role, text), number in self.numbers.items()]
+        MESSAGES.write_text("# What the programs send, by the numbers in the recordings beside this file. Long texts are cut.\nnumber\trole\ttext\n" + "".join(rows))
+
+
+def short(text):
+    """A text, or its beginning, its length and a digest."""
+    # Half a surrogate pair is no text outside JavaScript.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if len(text) <= 240:
+        return text
+    return f"{text[:160]} … [{len(text)} characters, {hashlib.sha256(text.encode()).hexdigest()[:16]}]"
+
+
+PACKAGES = {"pi": "pi/node_modules/@*/pi-coding-agent", "pi-old": "pi-old/node_modules/@*/pi-coding-agent",
+            "omp": "omp/node_modules/@*/pi-coding-agent", "harness": "pi-harness/node_modules/@*/pi-agent-core"}
+
+
+def version(program):
+    """The installed version of a program."""
+    name, _, named = program.partition("@")
+    if named:
+        return named
+    if name in PACKAGES:
+        return json.loads((next(PEERS.glob(PACKAGES[name])) / "package.json").read_text())["version"]
+    if name == "chimera":
+        return next(PEERS.glob("chimera-venv/lib/*/site-packages/chimera_run-*.dist-info")).name[len("chimera_run-"):-len(".dist-info")]
+    return max((path.name[len("claude-code-"):] for path in PEERS.glob("claude-code-*")), key=lambda text: [int(part) for part in text.split(".")])
+
+
+def heading(program):
+    """The line in the head of a recording about a program that was just asked."""
+    return f"# {program} {version(program)}, asked on {datetime.date.today()}"
+
+
+def recorded(file):
+    """The lines of a recording, without its head."""
+    return [line for line in file.read_text().split("\n") if line and not line.startswith("#")] if file.exists() else []
+
+
+def record_lines(file, lines, programs):
+    """Writes a recording. Its head says of each program the version, and the day on which it was asked."""
+    head = {}
+    for line in file.read_text().split("\n") if file.exists() else []:
+        if line.startswith("# "):
+            head[line[2:].split(" ")[0]] = line
+    head |= {program: heading(program) for program in programs}
+    file.write_text("".join(line + "\n" for line in [*head.values(), *lines]))
+
+
 def runs(numbers):
     """1, 2, 3, 7 as `1-3 7`."""
     out = []
@@ -227,3 +296,8 @@ def runs(numbers):
 
 def digest(bytes):
     return hashlib.sha256(bytes).hexdigest()[:12]
+
+
+if __name__ == "__main__":
+    # For the tests that record what they asked themselves.
+    print(*map(heading, sys.argv[1:]), sep="\n")

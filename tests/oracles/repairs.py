@@ -186,11 +186,9 @@ def main():
                 print(f"{program}: {name}: {answer}")
             print(f"{program}: {len(asked)} repaired files, {len(asked) - len(failed)} load as they must", flush=True)
     if words.record:
-        known = RECORD.read_text().splitlines() if RECORD.exists() else []
-        kept = [tuple(row.split("\t")) for row in known]
+        kept = [tuple(row.split("\t")) for row in programs.recorded(RECORD)]
         kept = [row for row in kept if row[3] not in wanted_programs or words.file not in row[0]]
-        text = "".join("\t".join(row) + "\n" for row in sorted(kept + rows))
-        RECORD.write_text(text)
+        programs.record_lines(RECORD, ["\t".join(row) for row in sorted(kept + rows)], wanted_programs)
     return 1 if failures else 0
 
 

@@ -3,7 +3,7 @@
 //     node tests/oracles/sessions.mjs pi|pi-old|harness FOLDER     bun tests/oracles/sessions.mjs omp FOLDER
 //
 // FOLDER holds the installed programs. Each file is copied first, since some programs write when they load. The texts of
-// messages are joined as in the reference answers, and told by their first digits of SHA-256.
+// messages are joined as in the reference answers, which have only the first digits of their SHA-256.
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,7 +56,7 @@ const answer = (leaf, path, labels, context) => ({
 	leaf: leaf ?? null,
 	path_ids: path.map((entry) => entry.id),
 	labels: Object.fromEntries(labels.filter(([, label]) => label)),
-	context_messages: context.messages.map((message) => ({ role: message.role, text_sha: digest(text(message)), blocks: blocks(message) })),
+	context_messages: context.messages.map((message) => ({ role: message.role, text: text(message), text_sha: digest(text(message)), blocks: blocks(message) })),
 });
 
 const digest = (text) => createHash("sha256").update(text).digest("hex").slice(0, 16);

@@ -1,18 +1,27 @@
 //! The messages of a context, in the form in which the answers of the agents are recorded.
 
 use bough::internals::context::{Context, Message, Origin, Patch};
-use bough::internals::format::Session;
+use bough::internals::format::{Block, Format, Session};
 use bough::internals::model::Source;
 use serde_json::{Value, json};
 
-/// Returns the messages of a context in the form of the recorded answers: role, first characters,
-/// digest of the text.
-pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
+/// Returns the role and the text of each message of a context. For Chimera, the ids of calls come
+/// after the text, which is cut, as `positions.py` records it.
+pub fn roles_and_texts(session: &Session, source: &dyn Source, context: &Context) -> Vec<(String, String)> {
+    if session.format == Format::Chimera {
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let message = |message: &Value| {
+            let mut words = vec![word(&message["text"])];
+            words.extend(message["tool_calls"].as_array().into_iter().flatten().map(word));
+            words.extend(Some(word(&message["call_id"])).filter(|call| !call.is_empty()));
+            (word(&message["role"]), words.join(" · "))
+        };
+        return chimera_messages(session, source, context).iter().map(message).collect();
+    }
     let mut line = Vec::new();
     let message = |message: &Message| {
         let said = message.read(session, source, &mut line).unwrap();
-        let head: String = said.text.chars().take(80).collect();
-        json!({ "role": message.role, "text": head, "text_sha": &sha256(said.text.as_bytes())[..16] })
+        (message.role.to_string(), said.text.to_string())
     };
     // The program moves results when it sends them; in its own context they are where they are stored.
     let is_moved = |message: &&Message| message.patches.contains(&Patch::Moved);
@@ -32,15 +41,15 @@ pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Ve
 /// Returns the messages of a context in the form of Chimera's recorded answers.
 pub fn chimera_messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
-    let message = |message: &bough::internals::context::Message| {
+    let message = |message: &Message| {
         let said = message.read(session, source, &mut line).unwrap();
         let head: String = said.text.chars().take(80).collect();
         let mut calls = Vec::new();
         let mut answers = Value::Null;
         for block in &said.blocks {
             match block {
-                bough::internals::format::Block::Call { id, .. } => calls.push(id.to_string()),
-                bough::internals::format::Block::Result { call, .. } => answers = json!(call),
+                Block::Call { id, .. } => calls.push(id.to_string()),
+                Block::Result { call, .. } => answers = json!(call),
                 _ => {}
             }
         }

@@ -16,6 +16,7 @@ pub mod hostile;
 pub mod messages;
 #[allow(dead_code, reason = "these tests only ask for the folder of reference files")]
 pub mod need;
+pub mod recording;
 pub mod sandbox;
 pub mod sessions;
 pub mod small_sessions;

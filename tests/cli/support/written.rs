@@ -1,7 +1,8 @@
 //! What bough writes, and how it reads it, beside the recorded answers of the agents.
 
 use super::claude_request::{answer, fits};
-use super::messages::{chimera_messages, messages, sha256};
+use super::messages::{roles_and_texts, sha256};
+use super::recording::{self, Messages, runs};
 use super::{files, need};
 use bough::internals::context::Context;
 use bough::internals::format::{Format, Ids};
@@ -28,12 +29,14 @@ struct Row<'t> {
     programs: Vec<&'t str>,
     path: &'t str,
     context: &'t str,
+    /// Whether the session is one of the reference files.
+    outside: bool,
 }
 
 /// Asks bough the same questions as the programs; returns how many answers of each program there
 /// are.
 pub fn check_written(wanted: impl Fn(&str) -> bool) -> BTreeMap<String, usize> {
-    let table = fs::read_to_string(files::project().join("tests/cli/sessions/peers.tsv")).unwrap();
+    let (table, messages) = (recording::read("peers.tsv"), Messages::read());
     let mut sessions = Sessions::new();
     let (mut wrong, mut counts) = (Vec::new(), BTreeMap::new());
     for line in table.lines().skip(1) {
@@ -49,8 +52,9 @@ pub fn check_written(wanted: impl Fn(&str) -> bool) -> BTreeMap<String, usize> {
         for program in &programs {
             *counts.entry((*program).to_owned()).or_default() += 1;
         }
-        let row = Row { verb, target, wrote, programs, path, context };
-        if let Err(what) = compare(&row, &sessions.copy(session)) {
+        let outside = session.starts_with("shared/");
+        let row = Row { verb, target, wrote, programs, path, context, outside };
+        if let Err(what) = compare(&row, &sessions.copy(session), &messages) {
             wrong.push(format!("{verb} {session} {target}: {what}"));
         }
     }
@@ -104,7 +108,7 @@ fn read(name: &str) -> (Vec<u8>, String) {
     (bytes, file)
 }
 
-fn compare(row: &Row<'_>, copy: &Path) -> Result<(), String> {
+fn compare(row: &Row<'_>, copy: &Path, messages: &Messages) -> Result<(), String> {
     let old = fs::read(copy).unwrap();
     let opened = open(copy);
     let Some(written) = write(row, &opened, copy)? else {
@@ -133,7 +137,7 @@ fn compare(row: &Row<'_>, copy: &Path) -> Result<(), String> {
     if !row.programs.contains(&own) {
         return Ok(());
     }
-    let (path, context) = said(&opened);
+    let (path, context) = said(&opened, messages, row.outside);
     let same = if own == "claude" { fits(row.context, &context) } else { row.context == context.join(" ") };
     if path != row.path || !same {
         return Err(format!(
@@ -242,7 +246,7 @@ fn last_line(bytes: &[u8]) -> LastLine {
 
 /// Returns where the program's HEAD is according to bough, and what the program would send to the
 /// model.
-fn said(opened: &Opened) -> (String, Vec<String>) {
+fn said(opened: &Opened, messages: &Messages, outside: bool) -> (String, Vec<String>) {
     let (session, files) = (&opened.session, &opened.files);
     if session.format == Format::Claude {
         let (_, sent) = answer(opened);
@@ -251,31 +255,16 @@ fn said(opened: &Opened) -> (String, Vec<String>) {
     }
     let path = session.head.leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default();
     let context = Context::build(session, files, Context::position(session)).unwrap();
-    let said: Vec<String> = match session.format {
-        Format::Chimera => chimera_messages(session, files, &context)
-            .iter()
-            .map(|m| serde_json::json!([m["role"], m["text"], m["tool_calls"], m["call_id"]]).to_string())
-            .collect(),
-        _ => messages(session, files, &context)
-            .iter()
-            .map(|m| format!("{} {}", m["role"].as_str().unwrap(), m["text_sha"].as_str().unwrap()))
-            .collect(),
+    let sent = roles_and_texts(session, files, &context);
+    let sent = if outside {
+        // What is said in these sessions is not in the recording.
+        let line = |(role, text): &(String, String)| format!("{role} {}", &sha256(text.as_bytes())[..16]);
+        let lines: Vec<String> = sent.iter().map(line).collect();
+        format!("{} messages, {}", sent.len(), &sha256(lines.join("\n").as_bytes())[..12])
+    } else {
+        messages.runs(&sent)
     };
-    let digest = sha256(said.join("\n").as_bytes())[..12].to_owned();
-    (runs(path.iter().map(|ix| session.entries.line(*ix))), vec![said.len().to_string(), digest])
-}
-
-/// Formats 1, 2, 3, 7 as `1-3 7`.
-fn runs(numbers: impl Iterator<Item = u64>) -> String {
-    let mut runs: Vec<(u64, u64)> = Vec::new();
-    for number in numbers {
-        match runs.last_mut() {
-            Some((_, end)) if *end + 1 == number => *end = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    let words = |(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from}-{to}") };
-    runs.iter().map(words).collect::<Vec<_>>().join(" ")
+    (runs(path.iter().map(|ix| session.entries.line(*ix))), vec![sent])
 }
 
 fn open(path: &Path) -> Opened {
