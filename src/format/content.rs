@@ -293,7 +293,7 @@ impl<'l> Content<'l> {
         self.summary_of("")
     }
 
-    /// Like [`Content::summary`], for a tool result whose call is given as text ([`call_words`]):
+    /// Like [`Content::summary`], for a tool result whose call is given as text (by `call_words`):
     /// `cargo test → 3 passed`.
     pub fn summary_of(&self, call: &str) -> String {
         match self.answer(call) {

@@ -38,7 +38,7 @@ const STEP: usize = 16 << 10;
 /// No single line decides. Each line in the first bytes is a vote for the program that writes such
 /// lines; a header of pi is one more vote for the format that it names; and the most votes win. In
 /// a tie, the name of the file and its folder decide, and then the order of the votes. Only the
-/// bytes of [`detect_in_blocks`] are examined, so a file, a pipe and the same bytes in memory yield
+/// bytes of `detect_in_blocks` are examined, so a file, a pipe and the same bytes in memory yield
 /// the same result.
 pub fn detect(bytes: &[u8], path: Option<&Path>) -> Detected {
     let result = detect_in_blocks(path, |offset, block| {

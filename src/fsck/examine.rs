@@ -86,7 +86,7 @@ const PASSES: usize = 8;
 
 /// Examines a session file.
 ///
-/// `session` is what [`crate::store`] read, with its side columns, or `None` if it found no
+/// `session` is what `store` read, with its side columns, or `None` if it found no
 /// session; `source` contains the `len` bytes of the file as file 0. `format` is the format that
 /// the user chose, if any.
 pub fn examine(

@@ -69,7 +69,7 @@ impl<'l> Cursor<'l> {
     }
 }
 
-/// Returns the items of a list in order, under the same conditions as [`each_member`].
+/// Returns the items of a list in order, under the same conditions as `each_member`.
 pub fn each_item(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     items_with(list, |from| {
         let to = end_of_value(list, from)?;

@@ -1,5 +1,5 @@
 //! The entries that Claude Code loads from a transcript when it resumes it, and their links. All
-//! rules are listed here; [`super::head`] has the code of 4 to 6, and `main_path.rs` that of 7.
+//! rules are listed here; `head.rs` has the code of 4 to 6, and `main_path.rs` that of 7.
 //!
 //! 1. **Entries.** The last copy of a `uuid` counts. In a file of 5 MiB or more, nothing before the
 //!    last `compact_boundary` is read, including pointers; messages that it kept are.
@@ -25,7 +25,7 @@
 //! 6. **The leaf** is the turn (`user` or `assistant`) at or above the chosen entry. The parent of
 //!    the next prompt is the last of the `system` and `attachment` entries that follow that turn;
 //!    if calls of the last reply have no result, it is the last of these calls. A reply that Claude
-//!    Code forgets is never the leaf ([`super::forgotten`]): the turn before it is.
+//!    Code forgets is never the leaf (`forgotten.rs`): the turn before it is.
 //! 7. **The main path** is the path to that entry, with all parts of each reply on it (entries with
 //!    its `message.id`, on any branch), each after the last entry that comes before it in the file,
 //!    from the first part on the path to the last one; the results that are children of these; a
@@ -189,7 +189,7 @@ impl<'s> ClaudeGraph<'s> {
         self.from > 0
     }
 
-    /// Returns the main path that ends at `from` ([`super::head::Leaf::from`]), root first: the path by links,
+    /// Returns the main path that ends at `from` (that of `head::Leaf`), root first: the path by links,
     /// with parts and results restored, and not cut at a boundary.
     pub fn main_path(&mut self, from: Ix) -> Vec<Step> {
         if !self.is_loaded(from) {

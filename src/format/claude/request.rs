@@ -3,7 +3,7 @@
 //! Only the part of the main path ([`super::graph`]) after the nearest `compact_boundary` counts.
 //! Of that part:
 //!
-//! - a reply that Claude Code forgets ([`super::forgotten`]) is not sent, nor is a message about an
+//! - a reply that Claude Code forgets (`forgotten.rs`) is not sent, nor is a message about an
 //!   error of the service (`isApiErrorMessage`);
 //! - turns are sent with their blocks; a turn without a message, or with content that is neither a
 //!   string nor a list, is not;
@@ -15,7 +15,7 @@
 //! - a call of the service's own tools (`server_tool_use`) without its result is replaced by an
 //!   invented text;
 //! - `system` lines of the subtype `local_command` are sent as text of the user, and attachments by
-//!   their stored `rendered` texts, or else by their contents ([`super::attachments`]);
+//!   their stored `rendered` texts, or else by their contents (`attachments.rs`);
 //! - if the last turn is the user's, an invented reply follows; but not after a command that was
 //!   run in Claude Code (a `<local-command-caveat>`, followed only by the command and its output),
 //!   nor after a `<task-notification>` that was queued only for the transcript.
