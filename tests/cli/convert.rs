@@ -1,7 +1,7 @@
 //! `convert`: what the new session would send is what the old one would send, on all branches; and the
 //! real programs agree.
 
-use crate::fsck_claude::applied;
+use crate::support::applied::applied;
 use crate::support::chance::Chance;
 use crate::support::files;
 use bough::internals::format::{Addition, Format, Ids, New, Session, claude};
