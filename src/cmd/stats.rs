@@ -217,6 +217,18 @@ struct Row {
     files: usize,
 }
 
+impl Row {
+    /// Returns what the session is known by in groups: its id, or its file if it has none.
+    fn key(&self) -> String {
+        self.id.clone().unwrap_or_else(|| self.file.clone())
+    }
+
+    /// Returns its name, if it is the session that is known by `key`.
+    fn name_of(&self, key: &str) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.id.as_deref().unwrap_or(&self.file) == key)
+    }
+}
+
 /// A group of `--by`.
 #[derive(Default)]
 struct Group {
@@ -315,7 +327,7 @@ impl Counted {
         let (_, opened, facts) = &self.files[number];
         let session = &opened.session;
         let models = if what.contains(&By::Model) { Models::new(session, facts) } else { Models::default() };
-        let (project, title) = (self.project(), self.title());
+        let (project, session_key) = (self.project(), self.row.key());
         let name = |place: u32| facts.names[place as usize].clone();
         let key = |what: By, item: Item<'_>| -> Option<String> {
             let ix = item.entry();
@@ -338,7 +350,7 @@ impl Counted {
                     _ => return None,
                 },
                 By::Type => session.entries.kind(ix).name().to_owned(),
-                By::Session => title.clone(),
+                By::Session => session_key.clone(),
                 By::Project => project.clone(),
                 By::Agent => session.format.agent().to_owned(),
                 By::Day => date(10)?,
@@ -364,11 +376,6 @@ impl Counted {
             string_of(&opened.files.bytes(session.span(ix)).ok()?, "cwd")
         };
         of_header.or_else(first).unwrap_or_default()
-    }
-
-    fn title(&self) -> String {
-        let row = &self.row;
-        row.name.clone().or_else(|| row.id.clone()).unwrap_or_else(|| row.file.clone())
     }
 
     /// Counts each branch of the main file: each entry once, at the branch with which it is shown.
@@ -675,6 +682,11 @@ impl Shown<'_> {
                     let names: Vec<&str> = what.iter().map(|what| what.name()).collect();
                     set(&mut object, "by", names.join(",").into());
                     for (name, value) in names.iter().zip(group.names) {
+                        if *name == By::Session.name()
+                            && let Some(title) = self.sessions.iter().find_map(|row| row.name_of(&value))
+                        {
+                            set(&mut object, "name", title.into());
+                        }
                         set(&mut object, name, value.into());
                     }
                     if group.sum.reads > 0 || group.sum.changes > 0 {
@@ -696,7 +708,7 @@ impl Shown<'_> {
                 }
                 Ok(())
             }
-            (_, false) => group_table(what, by, self.sessions.len() > 1, ui),
+            (_, false) => group_table(what, by, self.sessions, ui),
         }
     }
 }
@@ -704,9 +716,10 @@ impl Shown<'_> {
 fn group_table(
     what: &[By],
     by: BTreeMap<Vec<String>, Group>,
-    several: bool,
+    sessions: &[Row],
     ui: &mut Ui,
 ) -> anyhow::Result<()> {
+    let several = sessions.len() > 1;
     let is_branch = what == [By::Branch];
     let has_tokens = what.iter().all(|what| what.has_tokens());
     let most = by.values().map(|group| group.sum.all_taken().usage.tokens()).max().unwrap_or(0);
@@ -728,6 +741,15 @@ fn group_table(
         heads.extend(["path: entries", "tokens"]);
     }
     let mut groups: Vec<Group> = by.into_values().collect();
+    if let Some(at) = what.iter().position(|what| *what == By::Session) {
+        let titles = titles(sessions);
+        for group in &mut groups {
+            if let Some(title) = titles.get(&group.names[at]) {
+                group.names[at].clone_from(title);
+            }
+        }
+        groups.sort_by(|a, b| a.names.cmp(&b.names));
+    }
     if what == [By::File] {
         groups.sort_by_key(|group| std::cmp::Reverse((group.sum.changes, group.sum.reads)));
     }
@@ -758,6 +780,23 @@ fn group_table(
         table.add_row(cells);
     }
     table.print(ui)
+}
+
+/// Returns the name of each session that has one, with its id if another has the same.
+fn titles(sessions: &[Row]) -> HashMap<String, String> {
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    for name in sessions.iter().filter_map(|row| row.name.as_deref()) {
+        *times.entry(name).or_default() += 1;
+    }
+    let title = |row: &Row| {
+        let (key, name) = (row.key(), row.name.as_deref()?);
+        let title = match times[name] {
+            1 => name.to_owned(),
+            _ => format!("{name} ({})", thread_arg::short(&key)),
+        };
+        Some((key, title))
+    };
+    sessions.iter().filter_map(title).collect()
 }
 
 /// Returns the name of a group, on one line.
