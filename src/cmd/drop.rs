@@ -17,7 +17,7 @@ use crate::ops::export::claude::anchors;
 use crate::ops::revision;
 use crate::store::companions::{self, Companion};
 use crate::store::{self, Opened};
-use crate::ui::Ui;
+use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::HashSet;
 use std::path::Path;
@@ -100,11 +100,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ];
         write_json::print(&opened, &plan, &done, more, ui)?;
     }
-    print_report(&dropped, files, args, ui);
+    print_report(&dropped, opened.files.path(0), files, args, ui);
     Ok(if dropped.plan.is_empty() { Exit::No } else { Exit::Done })
 }
 
-fn print_report(dropped: &Dropped, files: usize, args: &Args, ui: &mut Ui) {
+fn print_report(dropped: &Dropped, path: &Path, files: usize, args: &Args, ui: &mut Ui) {
     if ui.look.quiet {
         return;
     }
@@ -129,7 +129,8 @@ fn print_report(dropped: &Dropped, files: usize, args: &Args, ui: &mut Ui) {
         Count("kept leaf", "kept leaves", dropped.compared.saturating_sub(1))
     ));
     if !args.writing.dry_run {
-        ui.hint("`bough undo` restores them");
+        let file = text::shell_word(&path.display().to_string());
+        ui.hint(format_args!("`bough undo {file}` restores them"));
     }
 }
 

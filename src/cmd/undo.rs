@@ -119,14 +119,33 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let path = match &only {
         Some(only) if named.is_none() => Some(only.clone()),
         _ if args.all => None,
-        _ => Some(session(global, named, &log)?),
+        _ => Some(session(global, named, &log, ui)?),
     };
+    let is_implied = only.is_none() && !args.all && named_session(global, named)?.is_none();
     let which = match (&args.to, args.count) {
         (Some(op), _) => undo::Which::After(op),
         (None, count) => undo::Which::Last(count.unwrap_or(1)),
     };
-    let wanted = undo::last(&log, path.as_deref(), which)?;
-    carry_out(&log, &wanted, only.as_deref(), args.writing, ui)
+    let wanted = undo::last(&log, path.as_deref(), which);
+    if let Some(path) = path.as_deref().filter(|_| is_implied) {
+        note_another(&log, path, ui);
+    }
+    carry_out(&log, &wanted?, only.as_deref(), args.writing, ui)
+}
+
+/// Says so if the last operation of all, which somebody may want to undo, is on another session.
+fn note_another(log: &Log, path: &Path, ui: &mut Ui) {
+    let last = undo::last(log, None, undo::Which::Last(1)).ok().and_then(|found| found.into_iter().next());
+    let Some(Wanted { operation, .. }) = last else { return };
+    if operation.touches(&real(path)) {
+        return;
+    }
+    let file = operation.file.display().to_string();
+    ui.note(format_args!(
+        "note: the last operation was on another session: `bough undo {}` undoes its {}",
+        text::shell_word(&file),
+        text::one_line(&operation.command)
+    ));
 }
 
 pub(super) fn redo(args: &RedoArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
@@ -139,7 +158,7 @@ pub(super) fn redo(args: &RedoArgs, global: &Global, ui: &mut Ui) -> anyhow::Res
             return Err(Failure::Usage { what, hint: String::new() }.into());
         }
     };
-    let path = if args.all { None } else { Some(session(global, named, &log)?) };
+    let path = if args.all { None } else { Some(session(global, named, &log, ui)?) };
     for done in 0..args.count {
         match undo::last_undo(&log, path.as_deref()) {
             Ok(wanted) => carry_out(&log, &[wanted], None, args.writing, ui)?,
@@ -281,12 +300,17 @@ pub(super) fn log() -> anyhow::Result<Log> {
 
 /// Returns the session that is named, or else the one that other commands would use. Its file may be
 /// gone: an undo may restore it.
-fn session(global: &Global, named: Option<&str>, log: &Log) -> anyhow::Result<PathBuf> {
+fn session(global: &Global, named: Option<&str>, log: &Log, ui: &mut Ui) -> anyhow::Result<PathBuf> {
     if let Some(path) = named_session(global, named)? {
         return Ok(path);
     }
     let error = match session_arg::default_session(global) {
-        Ok((path, _)) => return Ok(path),
+        Ok((path, is_named)) => {
+            if !is_named {
+                words::note_session(&path, ui);
+            }
+            return Ok(path);
+        }
         Err(error) => error,
     };
     let Some(wanted) =
