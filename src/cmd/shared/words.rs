@@ -110,6 +110,13 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
             return Ok(none(words));
         }
     }
+    if first == "latest" {
+        if writes {
+            return Err(session_needs_option(first, words, "REV").into());
+        }
+        let path = session_arg::latest(global)?;
+        return Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() });
+    }
     match locate::session_named(&locate::stores(&global.roots), first) {
         Ok(_) if writes => Err(session_needs_option(first, words, "REV").into()),
         Ok(path) => Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() }),
