@@ -189,9 +189,16 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (named, revisions) = (words.session(), &words.revisions[..]);
     match thread_arg::sessions(global, named) {
         Some(sessions) => each(args, &sessions, revisions, &keep, global, ui),
-        None => print_session(args, named, revisions, &keep, global, ui),
+        None => print_session(args, named, revisions, &keep, global, ui).inspect(|exit| {
+            if *exit == Exit::No && !ui.look.quiet && !keep.is_plain() {
+                ui.note(NO_MATCH);
+            }
+        }),
     }
 }
+
+/// What is said if filters leave nothing to print.
+const NO_MATCH: &str = "no entries match";
 
 /// Prints the sessions of a folder, one after the other; for people, each below its name.
 fn each(
@@ -210,7 +217,7 @@ fn each(
     let is_named = sessions.len() > 1 && !args.raw && args.format.is_none() && !global.json;
     let mut failures = Failures::default();
     ui.page();
-    let mut is_first = true;
+    let (mut is_first, mut is_found) = (true, keep.is_plain());
     for path in sessions {
         let path = path.display().to_string();
         if is_named {
@@ -219,13 +226,19 @@ fn each(
             ui.set_heading(Some(format!("{space}{name}\n")));
         }
         match print_session(args, Some(&path), revisions, keep, global, ui) {
-            Ok(_) => {}
+            Ok(exit) => is_found |= exit != Exit::No,
             Err(error) => failures.add(error, args.files_from.is_some(), ui)?,
         }
         is_first &= ui.has_heading();
     }
     ui.set_heading(None);
-    Ok(failures.or(Exit::Done))
+    if is_found || !failures.is_empty() {
+        return Ok(failures.or(Exit::Done));
+    }
+    if !ui.look.quiet {
+        ui.note(NO_MATCH);
+    }
+    Ok(Exit::No)
 }
 
 /// Prints one session, or a project.
@@ -279,9 +292,6 @@ fn print_session(
         log.ui.hint("all entries are bookkeeping; `--all` shows them");
     }
     if log.printer.first && !keep.is_plain() && !passed {
-        if !log.ui.look.quiet {
-            log.ui.note("no entries match");
-        }
         return Ok(Exit::No);
     }
     Ok(Exit::Done)
