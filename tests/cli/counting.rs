@@ -17,7 +17,7 @@ fn printed(home: &Path, words: &[&str]) -> Option<String> {
 
 /// The name of an entry: its id, or its line in sessions of Codex, in which no entry has an id.
 fn name(row: &Value) -> Option<String> {
-    let by_line = || row["file"].as_str()?.contains("/codex").then(|| format!("line:{}", row["line"]));
+    let by_line = || (row["format"] == "codex").then(|| format!("line:{}", row["line"]));
     row["id"].as_str().map(str::to_owned).or_else(by_line)
 }
 
