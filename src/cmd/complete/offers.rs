@@ -6,7 +6,7 @@ use crate::format::{Content, Session};
 use crate::model::{Ix, Source};
 use crate::ops::tool_calls::ToolCalls;
 use crate::ops::turns::{Prompt, Thread, Turn};
-use crate::ops::{Snapshot, branches, ids};
+use crate::ops::{Snapshot, branches, ids, sessions as summaries};
 use crate::store;
 use crate::store::{Opened, locate};
 use crate::ui::text;
@@ -82,7 +82,7 @@ pub(super) fn sessions(
     by_id.sort_by_cached_key(|found| Reverse(time(found)));
     by_id.truncate(MOST);
     give(parallel::map(&by_id, |found| {
-        let name = if is_over() { None } else { name(&found.path) };
+        let name = if is_over() { None } else { name_or_prompt(&found.path) };
         let name = name.unwrap_or_else(|| folder(&found.path));
         let help = format!("{} {}", found.agent, text::fit(&text::one_line(&name), PREVIEW));
         candidate(locate::id_in_name(&found.path), help.trim_start())
@@ -114,6 +114,13 @@ fn put_newest_names_first(found: &mut [locate::Found]) {
 fn name(path: &Path) -> Option<String> {
     let opened = store::open_ends(path, store::Options::default()).ok()?;
     opened.session.name.filter(|name| !name.contains('\n'))
+}
+
+/// Returns the name of a session, or else its first prompt, if they are near the ends of its file.
+fn name_or_prompt(path: &Path) -> Option<String> {
+    let opened = store::open_ends(path, store::Options::default()).ok()?;
+    let summary = summaries::summary(&opened.session, &opened.files).ok()?;
+    summary.name.or(summary.prompt).filter(|words| !words.is_empty())
 }
 
 fn folder(path: &Path) -> String {
@@ -269,5 +276,24 @@ mod tests {
         let offered: Vec<_> = offered.iter().map(|offer| offer.get_value().to_string_lossy()).collect();
         let newest: Vec<_> = (all - MOST..all).rev().map(|number| format!("zz{number:05}")).collect();
         assert_eq!(offered, newest);
+    }
+
+    #[test]
+    fn a_session_without_a_name_is_offered_with_its_first_prompt() {
+        let root = tempfile::tempdir().unwrap();
+        let lines = concat!(
+            r#"{"type":"session","version":3,"id":"zz01","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/w"}"#,
+            "\n",
+            r#"{"type":"message","id":"a0000001","parentId":null,"timestamp":"2026-03-02T09:00:01.000Z","message":{"role":"user","content":"write a parser"}}"#,
+            "\n",
+        );
+        let folder = root.path().join("--work--");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("2026_zz01.jsonl"), lines).unwrap();
+        let later = Instant::now() + std::time::Duration::from_secs(60);
+        let mut offered = Vec::new();
+        sessions(&[root.path().to_owned()], "zz", later, &mut |part| offered.extend(part));
+        let help = offered[0].get_help().map(ToString::to_string).unwrap_or_default();
+        assert!(help.ends_with("write a parser"), "{help}");
     }
 }
