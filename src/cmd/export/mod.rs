@@ -156,7 +156,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         return several(args, global, config, ui);
     }
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
-    let form = args.to.unwrap_or_else(|| form_of(output));
+    let form = args.to.map_or_else(|| form_of(output), Ok)?;
     let words = words::split(global, &args.words, Use::Reads)?;
     let (named, revisions) = (words.session(), &words.revisions[..]);
     if form == Form::Jsonl && !revisions.is_empty() {
@@ -312,14 +312,19 @@ fn note_exported(output: Option<&Path>, what: &str, ui: &mut Ui) {
     }
 }
 
-/// The form that the name of a file asks for.
-fn form_of(output: Option<&Path>) -> Form {
-    match output.and_then(Path::extension).and_then(|extension| extension.to_str()) {
+/// The form that the name of a file asks for. Fails if it asks for one that there is not.
+fn form_of(output: Option<&Path>) -> Result<Form, Failure> {
+    Ok(match output.and_then(Path::extension).and_then(|extension| extension.to_str()) {
         Some("txt" | "text") => Form::Txt,
         Some("jsonl") => Form::Jsonl,
         Some("html" | "htm") => Form::Html,
+        Some(other @ ("pdf" | "doc" | "docx" | "odt" | "rtf" | "epub" | "csv" | "json" | "xml")) => {
+            let what = format!("there is no export to `.{other}`");
+            let hint = "`--to` chooses md, txt, html or jsonl; a browser prints html to a PDF".into();
+            return Err(Failure::Usage { what, hint });
+        }
         _ => Form::Md,
-    }
+    })
 }
 
 /// The entries to export, oldest first: the path to HEAD, or what the revisions name.
