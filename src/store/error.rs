@@ -103,6 +103,9 @@ impl Error {
                 "see `bough help formats` for the known formats; `--input-format` forces one".into()
             }
             Error::NoneInFolder { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
+            Error::NoSession { word } if word.len() < 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                "four characters or more of an id name a session; `bough sessions --all` lists those of this machine".into()
+            }
             Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::Lost { left } => match &left.left {
                 super::remains::Left::Agents(_, first) => {
