@@ -146,6 +146,7 @@ fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> 
     for word in &args.files {
         let path = Path::new(word);
         if path.is_dir() {
+            session_arg::note_files_beside(global, path, ui);
             let of_project = locate::project_at(&stores, path);
             let found = match of_project {
                 Some(found) => found.into_iter().map(|found| found.path).collect(),

@@ -356,6 +356,15 @@ pub fn project_at(stores: &[Store], folder: &Path) -> Option<Vec<Found>> {
     (!found.is_empty()).then_some(found)
 }
 
+/// Returns the files `*.jsonl` directly in a folder, in the order of their names.
+pub fn files_directly_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_file = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl") && path.is_file();
+    let mut files: Vec<PathBuf> = entries.filter(is_file).collect();
+    files.sort();
+    files
+}
+
 /// Returns the files of sessions, each followed by the files of its subagents.
 pub fn with_subagents(sessions: Vec<Found>) -> Vec<PathBuf> {
     // The subagents beside the sessions of a folder, by the sessions that started them.

@@ -359,6 +359,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
     for word in words {
         let path = Path::new(word);
         if word != "-" && path.is_dir() {
+            session_arg::note_files_beside(global, path, ui);
             let below = locate::files_of(&stores, path);
             let folders: BTreeSet<&Path> = below.iter().filter_map(|path| path.parent()).collect();
             left.extend(leftovers(path));

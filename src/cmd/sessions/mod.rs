@@ -129,7 +129,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     if args.lost {
         return lost::list(args, now, ui);
     }
-    let mut found = found(args, global, config)?;
+    let mut found = found(args, global, config, ui)?;
     if let Some(since) = &args.since {
         let since = time::parse(since, now)?;
         found.retain(|found| time(found.modified()) >= since);
@@ -202,7 +202,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
 }
 
 /// The files that are looked at.
-fn found(args: &Args, global: &Global, config: &Config) -> anyhow::Result<Vec<Found>> {
+fn found(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Vec<Found>> {
     let stores = locate::stores(&config.session.roots);
     let is_named = !args.folders.is_empty() || args.cwd.is_some();
     if let Some(found) = args.scope.sessions(is_named, global)? {
@@ -221,6 +221,7 @@ fn found(args: &Args, global: &Global, config: &Config) -> anyhow::Result<Vec<Fo
             return Err(Failure::Usage { what, hint: "name a file or a folder".into() }.into());
         }
         if folder.is_dir() {
+            session_arg::note_files_beside(global, folder, ui);
             let below = || locate::in_folder(folder).into_iter().filter_map(Found::from_path).collect();
             out.extend(locate::project_at(&stores, folder).unwrap_or_else(below));
         } else {

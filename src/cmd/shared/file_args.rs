@@ -44,6 +44,7 @@ impl Files {
         for path in words {
             if path.is_dir() {
                 several = true;
+                session_arg::note_files_beside(global, path, ui);
                 paths.extend(locate::files_of(&locate::stores(&global.roots), path));
             } else {
                 let is_id = |word: &&str| !path.exists() && !session_arg::looks_like_a_file(word);

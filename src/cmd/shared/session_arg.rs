@@ -134,6 +134,23 @@ pub(crate) fn warn(opened: &Opened, ui: &mut Ui) {
     ));
 }
 
+/// Says so if a folder stands for the sessions of a project, and has files of its own that are not among them.
+pub(crate) fn note_files_beside(global: &Global, folder: &Path, ui: &mut Ui) {
+    if global.quiet || locate::project_at(&locate::stores(&global.roots), folder).is_none() {
+        return;
+    }
+    let files = match &locate::files_directly_in(folder)[..] {
+        [] => return,
+        [only] => only.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        several => Count("file", "files", several.len()).to_string(),
+    };
+    ui.note(format_args!(
+        "note: {} stands for the sessions of a project; {} in it must be named to be read",
+        text::one_line(&folder.display().to_string()),
+        text::one_line(&files)
+    ));
+}
+
 /// Returns the session files below a folder. A folder with sessions may contain any other files; if
 /// there are several, only sessions count.
 pub(crate) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
