@@ -24,7 +24,7 @@
 use super::turns::{Prompt, Thread};
 use super::{Error, Snapshot};
 use crate::format::{Content, Format, Previous, Session, claude};
-use crate::model::{Flags, Ix, Key, Kind, Source, Tree};
+use crate::model::{Count, Flags, Ix, Key, Kind, Source, Tree};
 use std::cell::OnceCell;
 
 type Result<T> = std::result::Result<T, Error>;
@@ -370,7 +370,7 @@ fn whole_name(names: &Resolver<'_>, word: &str) -> Result<Option<Ix>> {
             "reply" => {
                 let Ok(number) = rest.parse() else { return Ok(None) };
                 let turns = names.thread()?.turns()?;
-                let turn = nth(&turns, number).ok_or_else(|| no("the path has no such prompt"))?;
+                let turn = nth(&turns, number).ok_or_else(|| no(&too_few(turns.len())))?;
                 return turn.reply.map(Some).ok_or_else(|| no("the turn has no reply with text"));
             }
             "line" => {
@@ -449,8 +449,19 @@ fn turn(names: &Resolver<'_>, number: i64) -> Result<std::result::Result<Ix, Str
             "the prompt is only in the input queue, on line {line}, and not an entry; it was typed after {}",
             names.whole.name(*after)?
         )),
-        None => Err("the path has no such prompt".into()),
+        None => Err(too_few(turns.len())),
     })
+}
+
+/// Why there is no such prompt on the path to HEAD.
+fn too_few(prompts: usize) -> String {
+    match prompts {
+        0 => "the path to HEAD has no prompt".into(),
+        _ => {
+            let prompts = Count("prompt", "prompts", prompts);
+            format!("the path to HEAD has {prompts}; `bough log --graph` shows the other branches")
+        }
+    }
 }
 
 /// The N-th of a list, from 1, or from -1 backwards.
