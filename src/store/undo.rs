@@ -138,21 +138,22 @@ pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Vec<Want
 pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
     let io = not_read(log);
     let mut history = History::new(log, path).map_err(&io)?;
-    // The operations whose undo was undone.
-    let mut redone: HashSet<String> = HashSet::new();
     while let Some(past) = history.next_on_file().map_err(&io)? {
         let Past { operation, undone_by } = past;
         let Some(undoes) = operation.undoes.clone() else {
-            if undone_by.is_none() && !redone.contains(&operation.op_id) {
+            // What was undone before an operation that is in effect, or in effect again, stays undone.
+            if undone_by.is_none() {
                 break;
             }
             continue;
         };
         if undone_by.is_some() {
-            redone.insert(undoes);
-        } else if operation.state == Progress::Begun {
+            continue;
+        }
+        if operation.state == Progress::Begun {
             return finish(&mut history.reader, operation, io);
-        } else if !is_undo(log, &undoes).map_err(&io)? {
+        }
+        if !is_undo(log, &undoes).map_err(&io)? {
             return Ok(Wanted::new(operation));
         }
     }

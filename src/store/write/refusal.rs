@@ -229,12 +229,12 @@ impl Refusal {
                 "set `XDG_STATE_HOME` to a writable folder; `--force` writes without the operation log".into()
             }
             Refusal::MovedOn { grew: Some(grew), .. } => format!(
-                "`--force` undoes anyway; the {} added since are kept as a backup, and another undo \
+                "`--force` undoes anyway; the {} added since are kept as a backup, and `bough redo` \
                  restores them",
                 Count("byte", "bytes", usize::try_from(*grew).unwrap_or(usize::MAX)),
             ),
             Refusal::MovedOn { grew: None, .. } => {
-                "`--force` undoes anyway if there is a backup; another undo restores the present file".into()
+                "`--force` undoes anyway if there is a backup; `bough redo` restores the present file".into()
             }
             Refusal::NothingToUndo { .. }
             | Refusal::NothingToRedo { .. }
