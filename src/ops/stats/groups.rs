@@ -105,9 +105,15 @@ impl Models {
         if let Item::Spent(spent) = item {
             return spent.model;
         }
-        let entry = item.entry();
-        let reply = session.entries.group(entry);
-        self.entries.get(&entry).or_else(|| self.replies.get(&reply).filter(|_| reply.is_some())).copied()
+        let of = |entry: Ix| {
+            let reply = session.entries.group(entry);
+            self.entries.get(&entry).or_else(|| self.replies.get(&reply).filter(|_| reply.is_some())).copied()
+        };
+        match item {
+            // The model that called the tool is that of the reply before.
+            Item::Answer(answer) => session.tree.ancestors(answer.entry).find_map(of),
+            _ => of(item.entry()),
+        }
     }
 }
 
