@@ -28,7 +28,7 @@ pub(super) fn run(
     // One command is one operation, however many files it changes.
     let group = Group::default();
     for target in targets {
-        match repair_file(args, global, target, options, &group, ui) {
+        match repair_file(args, global, target, targets.len() > 1, options, &group, ui) {
             Ok((report, repaired)) => {
                 total.repaired = total.repaired.map(|sum| sum + repaired);
                 total.add(&report);
@@ -37,8 +37,11 @@ pub(super) fn run(
             Err(error) => total.failures.add(of_file(error, &target.path), target.named, ui)?,
         }
     }
-    group.end();
+    let op_id = group.end();
     report::total(&total, args.porcelain, ui)?;
+    if total.repaired > Some(1) && targets.len() > 1 && !op_id.is_empty() && !ui.look.json {
+        ui.hint(format_args!("`bough undo {op_id}` undoes the repairs of all files"));
+    }
     (total.repairable, total.untried) = (0, 0);
     total.hint(args, global, options, ui);
     Ok(total.exit(args.strict))
@@ -55,6 +58,7 @@ fn repair_file(
     args: &Args,
     global: &Global,
     target: &Target,
+    several: bool,
     options: &RepairOptions,
     group: &Group,
     ui: &mut Ui,
@@ -72,7 +76,7 @@ fn repair_file(
         Ok((subject, repair, side_file))
     })?;
     if !repair.plan.is_empty() {
-        print_outcome(&subject, &repair, side_file.as_deref(), args, ui)?;
+        print_outcome(&subject, &repair, side_file.as_deref(), several, args, ui)?;
     }
     let left = repair.left.only(selected(args));
     if !args.writing.dry_run {
@@ -184,6 +188,7 @@ fn print_outcome(
     subject: &Subject,
     repair: &Repair,
     side_file: Option<&Path>,
+    several: bool,
     args: &Args,
     ui: &mut Ui,
 ) -> io::Result<()> {
@@ -216,7 +221,9 @@ fn print_outcome(
     }
     if !ui.look.json && Log::of_user().is_some() {
         let file = text::shell_word(&file.display().to_string());
-        ui.hint(format_args!("`bough undo {file}` undoes the repair"));
+        // All repairs of a command are one operation.
+        let option = if several { "--file " } else { "" };
+        ui.hint(format_args!("`bough undo {option}{file}` undoes the repair"));
     }
     Ok(())
 }
