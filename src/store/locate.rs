@@ -680,7 +680,7 @@ pub fn session_id(path: &Path) -> String {
 /// Finds the session that a word names over stores: by id, by unique prefix of an id (of four bytes or more), by
 /// exact name, by a unique part of a name.
 ///
-/// Ids are those in the file names, or in the headers of files with other names. Names are searched
+/// Ids are those in the file names, or in the headers of files with other names; if there is none, also in those of the others. Names are searched
 /// for in the bytes of all files, however they are spelled there. Fails if no session or several
 /// match.
 pub fn session_named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
@@ -704,6 +704,16 @@ pub fn session_named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
     }
     if let Some(found) = among_agents(&all, word)? {
         return Ok(found);
+    }
+    // A file may have the name of one session and the header of another, which is what lists show.
+    if word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
+        let is_inside = |found: &&Found| id_in_header(&found.path).is_some_and(|id| id.starts_with(word));
+        let inside: Vec<PathBuf> = all.iter().filter(is_inside).map(|found| found.path.clone()).collect();
+        match &inside[..] {
+            [] => {}
+            [path] => return Ok(path.clone()),
+            several => return one_that_says_something(word, several),
+        }
     }
     if word.len() >= 4
         && let Some(left) = stores
