@@ -134,7 +134,7 @@ pub(crate) fn warn(opened: &Opened, ui: &mut Ui) {
     ));
 }
 
-/// Says so if a folder stands for the sessions of a project, and has files of its own that are not among them.
+/// Says so if a folder is that of a project, and has files of its own that are not among them.
 pub(crate) fn note_files_beside(global: &Global, folder: &Path, ui: &mut Ui) {
     if global.quiet || locate::project_at(&locate::stores(&global.roots), folder).is_none() {
         return;
@@ -145,7 +145,7 @@ pub(crate) fn note_files_beside(global: &Global, folder: &Path, ui: &mut Ui) {
         several => Count("file", "files", several.len()).to_string(),
     };
     ui.note(format_args!(
-        "note: {} stands for the sessions of a project; {} in it must be named to be read",
+        "note: {} is the folder of a project, whose sessions are read; {} in it must be named",
         text::one_line(&folder.display().to_string()),
         text::one_line(&files)
     ));
