@@ -223,9 +223,9 @@ impl Row {
         self.id.clone().unwrap_or_else(|| self.file.clone())
     }
 
-    /// Returns its name, if it is the session that is known by `key`.
-    fn name_of(&self, key: &str) -> Option<&str> {
-        self.name.as_deref().filter(|_| self.id.as_deref().unwrap_or(&self.file) == key)
+    /// Returns that, and its name if it has one.
+    fn named(&self) -> Option<(String, &str)> {
+        Some((self.key(), self.name.as_deref()?))
     }
 }
 
@@ -677,15 +677,16 @@ impl Shown<'_> {
                 Ok(())
             }
             (_, true) => {
+                let titles: HashMap<String, &str> = self.sessions.iter().filter_map(Row::named).collect();
                 for group in by.into_values() {
                     let mut object = sum_json(&group.sum);
                     let names: Vec<&str> = what.iter().map(|what| what.name()).collect();
                     set(&mut object, "by", names.join(",").into());
                     for (name, value) in names.iter().zip(group.names) {
                         if *name == By::Session.name()
-                            && let Some(title) = self.sessions.iter().find_map(|row| row.name_of(&value))
+                            && let Some(title) = titles.get(&value)
                         {
-                            set(&mut object, "name", title.into());
+                            set(&mut object, "name", (*title).into());
                         }
                         set(&mut object, name, value.into());
                     }
@@ -785,18 +786,17 @@ fn group_table(
 /// Returns the name of each session that has one, with its id if another has the same.
 fn titles(sessions: &[Row]) -> HashMap<String, String> {
     let mut times: HashMap<&str, usize> = HashMap::new();
-    for name in sessions.iter().filter_map(|row| row.name.as_deref()) {
+    for (_, name) in sessions.iter().filter_map(Row::named) {
         *times.entry(name).or_default() += 1;
     }
-    let title = |row: &Row| {
-        let (key, name) = (row.key(), row.name.as_deref()?);
+    let title = |(key, name): (String, &str)| {
         let title = match times[name] {
             1 => name.to_owned(),
             _ => format!("{name} ({})", thread_arg::short(&key)),
         };
-        Some((key, title))
+        (key, title)
     };
-    sessions.iter().filter_map(title).collect()
+    sessions.iter().filter_map(Row::named).map(title).collect()
 }
 
 /// Returns the name of a group, on one line.
@@ -806,7 +806,14 @@ fn name_cell(name: &str, ui: &Ui) -> String {
 }
 
 /// Returns the cells of what replies took: how many they are, tokens, cost, and a bar of the tokens beside the most.
-fn taken_cells(taken: &Taken, most: u64, ui: &Ui) -> [String; 7] {
+fn taken_cells(taken: &Taken, most: u64, ui: &Ui) -> Vec<String> {
+    let mut cells = taken_figures(taken).to_vec();
+    cells.push(bar(taken.usage.tokens(), most, ui));
+    cells
+}
+
+/// Returns these cells without the bar.
+fn taken_figures(taken: &Taken) -> [String; 6] {
     [
         grouped(taken.replies),
         grouped(taken.usage.input),
@@ -814,7 +821,6 @@ fn taken_cells(taken: &Taken, most: u64, ui: &Ui) -> [String; 7] {
         grouped(taken.usage.cache_read),
         cache_write(&taken.usage),
         cost_cell(taken.usage.cost),
-        bar(taken.usage.tokens(), most, ui),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! `bough stats --to html`: the counts as a page.
 
-use super::{By, Counted, Group, Row, Shown, bytes, cache_write, cost_cell, dollars, grouped};
+use super::{By, Counted, Group, Row, Shown, bytes, cost_cell, dollars, grouped, taken_figures};
 use crate::cmd::shared::config::Config;
 use crate::cmd::shared::time;
 use crate::model::{Count, Kind};
@@ -185,15 +185,7 @@ fn models(shown: &Shown<'_>) -> FigureTable {
     let mut all: Vec<(&String, &Taken)> = shown.total.sum.models.iter().collect();
     all.sort_by_key(|(_, taken)| Reverse(taken.usage.tokens()));
     let rows = all.into_iter().map(|(name, taken)| {
-        vec![
-            named(name, "(no model named)"),
-            grouped(taken.replies),
-            grouped(taken.usage.input),
-            grouped(taken.usage.output),
-            grouped(taken.usage.cache_read),
-            cache_write(&taken.usage),
-            cost_cell(taken.usage.cost),
-        ]
+        [named(name, "(no model named)")].into_iter().chain(taken_figures(taken)).collect()
     });
     let heads = vec!["Models", "replies", "in", "out", "cache read", "cache write", "cost"];
     FigureTable { heads, rows: rows.collect() }
