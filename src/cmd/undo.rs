@@ -116,12 +116,14 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let wanted = undo::find(&log, op)?;
         return carry_out(&log, &[wanted], only.as_deref(), args.writing, ui);
     }
-    let path = match &only {
-        Some(only) if named.is_none() => Some(only.clone()),
-        _ if args.all => None,
-        _ => Some(session(global, named, &log, ui)?),
+    let (path, is_implied) = match &only {
+        Some(only) if named.is_none() => (Some(only.clone()), false),
+        _ if args.all => (None, false),
+        _ => {
+            let (path, is_implied) = session(global, named, &log, ui)?;
+            (Some(path), is_implied && only.is_none())
+        }
     };
-    let is_implied = only.is_none() && !args.all && named_session(global, named)?.is_none();
     let which = match (&args.to, args.count) {
         (Some(op), _) => undo::Which::After(op),
         (None, count) => undo::Which::Last(count.unwrap_or(1)),
@@ -135,8 +137,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 
 /// Says so if the last operation of all, which somebody may want to undo, is on another session.
 fn note_another(log: &Log, path: &Path, ui: &mut Ui) {
-    let last = undo::last(log, None, undo::Which::Last(1)).ok().and_then(|found| found.into_iter().next());
-    let Some(Wanted { operation, .. }) = last else { return };
+    let Some(operation) = last_of_all(log) else { return };
     if operation.touches(&real(path)) {
         return;
     }
@@ -158,7 +159,7 @@ pub(super) fn redo(args: &RedoArgs, global: &Global, ui: &mut Ui) -> anyhow::Res
             return Err(Failure::Usage { what, hint: String::new() }.into());
         }
     };
-    let path = if args.all { None } else { Some(session(global, named, &log, ui)?) };
+    let path = if args.all { None } else { Some(session(global, named, &log, ui)?.0) };
     for done in 0..args.count {
         match undo::last_undo(&log, path.as_deref()) {
             Ok(wanted) => carry_out(&log, &[wanted], None, args.writing, ui)?,
@@ -299,23 +300,21 @@ pub(super) fn log() -> anyhow::Result<Log> {
 }
 
 /// Returns the session that is named, or else the one that other commands would use. Its file may be
-/// gone: an undo may restore it.
-fn session(global: &Global, named: Option<&str>, log: &Log, ui: &mut Ui) -> anyhow::Result<PathBuf> {
+/// gone: an undo may restore it. The flag says that nothing names it.
+fn session(global: &Global, named: Option<&str>, log: &Log, ui: &mut Ui) -> anyhow::Result<(PathBuf, bool)> {
     if let Some(path) = named_session(global, named)? {
-        return Ok(path);
+        return Ok((path, false));
     }
     let error = match session_arg::default_session(global) {
         Ok((path, is_named)) => {
             if !is_named {
                 words::note_session(&path, ui);
             }
-            return Ok(path);
+            return Ok((path, true));
         }
         Err(error) => error,
     };
-    let Some(wanted) =
-        undo::last(log, None, undo::Which::Last(1)).ok().and_then(|found| found.into_iter().next())
-    else {
+    let Some(operation) = last_of_all(log) else {
         return match error.downcast_ref() {
             Some(Failure::NoSession) => {
                 let what = Failure::NoSession.to_string();
@@ -325,7 +324,6 @@ fn session(global: &Global, named: Option<&str>, log: &Log, ui: &mut Ui) -> anyh
             _ => Err(error),
         };
     };
-    let operation = wanted.operation;
     let file = text::one_line(&operation.file.display().to_string());
     let what = "no session given, and no agent has one for the current folder".into();
     let hint = format!(
@@ -333,6 +331,12 @@ fn session(global: &Global, named: Option<&str>, log: &Log, ui: &mut Ui) -> anyh
         operation.command
     );
     Err(Failure::NotFound { what, hint }.into())
+}
+
+/// Returns the last operation on any session that is not undone.
+fn last_of_all(log: &Log) -> Option<Operation> {
+    let found = undo::last(log, None, undo::Which::Last(1)).ok()?;
+    Some(found.into_iter().next()?.operation)
 }
 
 /// Returns the session that a word, an option or the environment names, if one does.
