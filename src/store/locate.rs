@@ -356,11 +356,11 @@ pub fn project_at(stores: &[Store], folder: &Path) -> Option<Vec<Found>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns the files `*.jsonl` directly in a folder, in the order of their names.
+/// Returns what is named `*.jsonl` directly in a folder, in the order of the names.
 pub fn files_directly_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_file = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl") && path.is_file();
-    let mut files: Vec<PathBuf> = entries.filter(is_file).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();
     files
 }
@@ -384,11 +384,7 @@ pub fn with_subagents(sessions: Vec<Found>) -> Vec<PathBuf> {
 /// Returns the files of subagents directly in a folder, by the sessions that started them.
 fn agents_in(folder: &Path) -> HashMap<String, Vec<PathBuf>> {
     let mut out: HashMap<String, Vec<PathBuf>> = HashMap::new();
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl") && is_agents(path));
-    files.sort();
-    for path in files {
+    for path in files_directly_in(folder).into_iter().filter(|path| is_agents(path)) {
         if let Some(session) = super::project::session_of_agent(&path) {
             out.entry(session).or_default().push(path);
         }

@@ -139,7 +139,9 @@ pub(crate) fn note_files_beside(global: &Global, folder: &Path, ui: &mut Ui) {
     if global.quiet || locate::project_at(&locate::stores(&global.roots), folder).is_none() {
         return;
     }
-    let files = match &locate::files_directly_in(folder)[..] {
+    let files: Vec<PathBuf> =
+        locate::files_directly_in(folder).into_iter().filter(|path| path.is_file()).collect();
+    let files = match &files[..] {
         [] => return,
         [only] => only.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         several => Count("file", "files", several.len()).to_string(),
