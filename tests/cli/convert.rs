@@ -11,7 +11,7 @@ use bough::internals::ops::Snapshot;
 use bough::internals::ops::convert::conversation::{self, Conversation, NO_PROMPT, Part, Speaker};
 use bough::internals::ops::convert::{self, Conversion, Options, TARGETS, Thinking};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -104,8 +104,11 @@ fn said(conversation: &Conversation, last: Option<usize>) -> Vec<Value> {
         }
     }
     // Claude Code needs a prompt before the first reply.
-    if out.first().is_some_and(|first| first["said"]["text"] == NO_PROMPT) {
-        out.remove(0);
+    let first = out.first().and_then(|first| first["said"]["text"].as_str()).unwrap_or_default();
+    match first.strip_prefix(NO_PROMPT).map(|rest| rest.strip_prefix("\n\n").unwrap_or(rest).to_owned()) {
+        Some(rest) if rest.is_empty() => drop(out.remove(0)),
+        Some(rest) => out[0]["said"]["text"] = rest.into(),
+        None => {}
     }
     out
 }
@@ -481,6 +484,18 @@ fn each_carried(mut each: impl FnMut(&str, &[u8], Format, &[u8])) {
     }
 }
 
+/// Calls `each` as `each_carried` does, with a seed that is the same wherever the files are: one for each
+/// of the rounds that the environment variable `BOUGH_ROUNDS` asks for, or for one round.
+fn each_seeded(mut each: impl FnMut(u64, &str, &[u8], Format, &[u8])) {
+    let rounds: u64 = std::env::var("BOUGH_ROUNDS").map_or(1, |rounds| rounds.parse().unwrap());
+    each_carried(|name, bytes, format, carried| {
+        let seed = name.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        for round in 0..rounds {
+            each(seed.wrapping_add(round), name, bytes, format, carried);
+        }
+    });
+}
+
 fn back(bytes: &[u8], to: Format) -> Option<Conversion> {
     let (session, source) = read(bytes).unwrap();
     let to = TARGETS.into_iter().find(|target| target.agent() == to.agent()).unwrap();
@@ -607,10 +622,9 @@ fn repaired(bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
 
 #[test]
 fn old_lines_come_back_after_the_new_file_was_damaged_and_repaired() {
-    let (mut wrong, mut count, mut anew, mut refused, mut seed) = (Vec::new(), 0, Vec::new(), Vec::new(), 0);
-    each_carried(|name, bytes, format, carried| {
-        seed += 1;
-        let (what, damage) = DAMAGE[seed as usize % DAMAGE.len()];
+    let (mut wrong, mut count, mut anew, mut refused) = (Vec::new(), 0, Vec::new(), Vec::new());
+    each_seeded(|seed, name, bytes, format, carried| {
+        let (what, damage) = DAMAGE[(seed % DAMAGE.len() as u64) as usize];
         if !TARGETS.contains(&format) || seed % 3 != 0 || name.ends_with("by codex") {
             return;
         }
@@ -622,17 +636,17 @@ fn old_lines_come_back_after_the_new_file_was_damaged_and_repaired() {
             Ok(Some(repaired)) => repaired,
             Ok(None) => return,
             // The repair is not proven, and nothing is written.
-            Err(error) => return refused.push(format!("{name}, {what}: {error}")),
+            Err(error) => return refused.push(format!("{name}, {seed}, {what}: {error}")),
         };
         let made = back(&repaired, format).unwrap();
         count += 1;
         if without_images(&said_at_head(&made.bytes)) != without_images(&said_at_head(&repaired)) {
-            wrong.push(format!("{name}, {what}: it says something else"));
+            wrong.push(format!("{name}, {seed}, {what}: it says something else"));
         }
         if made.came_back.is_none() {
-            anew.push(format!("{name}, {what}: {:?}", made.not_back));
+            anew.push(format!("{name}, {seed}, {what}: {:?}", made.not_back));
         } else if made.bytes != bytes {
-            wrong.push(format!("{name}, {what}: other bytes"));
+            wrong.push(format!("{name}, {seed}, {what}: other bytes"));
         }
     });
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
@@ -641,13 +655,32 @@ fn old_lines_come_back_after_the_new_file_was_damaged_and_repaired() {
     assert!(count > 100, "{count}");
 }
 
+/// Returns the id of an entry of any format that sessions are converted to.
+fn id_of(line: &[u8]) -> Option<String> {
+    let line: Value = serde_json::from_str(&String::from_utf8_lossy(line)).ok()?;
+    ["uuid", "id"].into_iter().map(|key| &line[key]).find(|id| !id.is_null()).map(Value::to_string)
+}
+
+/// Returns how many lines have each id.
+fn ids_of(bytes: &[u8]) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    bytes.split(|byte| *byte == b'\n').filter_map(id_of).for_each(|id| *out.entry(id).or_default() += 1);
+    out
+}
+
+/// Returns how many old lines an entry of the new file stands for, as the new file says.
+fn lines_of(lines: &[Vec<u8>], id: &str) -> usize {
+    let made = lines.iter().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let made = made.flat_map(|line| line["data"]["made"].as_array().cloned().unwrap_or_default());
+    made.filter(|made| made[0].to_string() == id).map(|made| made[3].as_array().map_or(0, Vec::len)).sum()
+}
+
 /// An entry of the new file is lost with its line: the others come back as they were, and the prompt
 /// that was added since comes after them.
 #[test]
 fn a_lost_entry_of_the_new_file_does_not_cost_the_other_old_lines() {
-    let (mut wrong, mut count, mut anew, mut seed) = (Vec::new(), 0, Vec::new(), 0);
-    each_carried(|name, bytes, format, carried| {
-        seed += 1;
+    let (mut wrong, mut count, mut anew) = (Vec::new(), 0, Vec::new());
+    each_seeded(|seed, name, bytes, format, carried| {
         if !TARGETS.contains(&format) || seed % 5 != 0 || name.ends_with("by codex") {
             return;
         }
@@ -661,30 +694,43 @@ fn a_lost_entry_of_the_new_file_does_not_cost_the_other_old_lines() {
         let messages: Vec<usize> = (0..lines.len() - 2).filter(|at| is_message(&lines[*at])).collect();
         let mut chance = Chance::new(seed);
         let Some(at) = messages.get(chance.below(messages.len().max(1) as u64) as usize) else { return };
-        let message: Value = serde_json::from_slice(&lines[*at]).unwrap();
-        let parts = message["message"]["content"].as_array().map_or(1, Vec::len);
+        let torn_id = id_of(&lines[*at]).unwrap();
+        let stood_for = lines_of(&lines, &torn_id);
         let torn = lines[*at].len() / 2;
         lines[*at].truncate(torn);
         let repaired = match repaired(&lines.join(&b'\n')) {
             Ok(Some(repaired)) => repaired,
             Ok(None) => return,
-            Err(error) => return wrong.push(format!("{name}: {error}")),
+            Err(error) => return wrong.push(format!("{name}, {seed}: {error}")),
         };
         let made = back(&repaired, format).unwrap();
         count += 1;
         if without_images(&said_at_head(&made.bytes)) != without_images(&said_at_head(&repaired)) {
-            wrong.push(format!("{name}: it says something else"));
+            wrong.push(format!("{name}, {seed}: it says something else"));
         }
         if made.came_back.is_none() {
             anew.push(format!("{name}: {:?}", made.not_back));
             return;
         }
+        // What the torn line stood for is gone: Claude Code stores each part of a reply in a line. What
+        // named one of these lines was linked anew. Nothing else changed.
         let new: BTreeSet<&[u8]> = made.bytes.split(|byte| *byte == b'\n').collect();
-        let gone = bytes.split(|byte| *byte == b'\n').filter(|line| !new.contains(line)).count();
-        // What the torn line stood for (Claude Code stores each part of a reply in a line), and what had
-        // to be linked anew.
-        if gone > parts + 2 {
-            wrong.push(format!("{name}: {gone} old lines are gone"));
+        let ids = ids_of(&made.bytes);
+        let old_ids = ids_of(bytes);
+        let is_kept = |id: &String| ids.get(id) >= old_ids.get(id);
+        let changed = bytes.split(|byte| *byte == b'\n').filter(|line| !new.contains(line));
+        let (linked, gone): (Vec<&[u8]>, Vec<&[u8]>) = changed
+            .filter(|line| id_of(line).is_some())
+            .partition(|line| id_of(line).is_some_and(|id| is_kept(&id)));
+        let gone_ids: Vec<String> = gone.iter().filter_map(|line| id_of(line)).collect();
+        if gone.len() > stood_for {
+            wrong.push(format!("{name}, {seed}: {} old lines are gone, not {stood_for}", gone.len()));
+        }
+        for line in linked {
+            let line = String::from_utf8_lossy(line);
+            if !gone_ids.iter().any(|id| line.contains(id.as_str())) {
+                wrong.push(format!("{name}, {seed}: changed without need: {line}"));
+            }
         }
     });
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
