@@ -670,9 +670,10 @@ fn ids_of(bytes: &[u8]) -> BTreeMap<String, usize> {
 
 /// Returns how many old lines an entry of the new file stands for, as the new file says.
 fn lines_of(lines: &[Vec<u8>], id: &str) -> usize {
+    let id: Value = serde_json::from_str(id).unwrap();
     let made = lines.iter().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let made = made.flat_map(|line| line["data"]["made"].as_array().cloned().unwrap_or_default());
-    made.filter(|made| made[0].to_string() == id).map(|made| made[3].as_array().map_or(0, Vec::len)).sum()
+    made.filter(|made| made[0] == id).map(|made| made[3].as_array().map_or(0, Vec::len)).sum()
 }
 
 /// An entry of the new file is lost with its line: the others come back as they were, and the prompt
