@@ -647,13 +647,13 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     let with_folder = args.scope.all || !args.folders.is_empty();
     let home = etcetera::home_dir().unwrap_or_default();
     let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref(), &home)).collect();
-    let ids = short_ids(rows);
-    // Copies of a session are told apart by their files, and others are named by them.
+    // Copies of a session are told apart by the names of their files.
     let mut times: HashMap<&str, usize> = HashMap::new();
     for row in rows {
         *times.entry(row.summary.id.as_deref().unwrap_or_default()).or_default() += 1;
     }
     let is_copy = |row: &Row| row.summary.id.as_deref().is_some_and(|id| times[id] > 1);
+    let ids = short_ids(rows, is_copy);
     let sizes: Vec<String> = rows.iter().map(|row| file_args::size(row.bytes)).collect();
     let counts: Vec<[String; 2]> = rows
         .iter()
@@ -758,13 +758,14 @@ const FILE: usize = 24;
 /// The room of a title, if what is said beside it is as long.
 const TITLE: usize = 8;
 
-/// Returns the shortest prefixes, of eight characters or more, that distinguish the sessions.
-fn short_ids(rows: &[&Row]) -> Vec<String> {
+/// Returns the shortest prefixes, of eight characters or more, that distinguish the sessions. A copy has
+/// the id in the name of its file, by which it is found.
+fn short_ids(rows: &[&Row], is_copy: impl Fn(&Row) -> bool) -> Vec<String> {
     let ids: Vec<String> = rows
         .iter()
         .map(|row| {
-            let id = row.summary.id.clone().unwrap_or_else(|| locate::id_in_name(&row.path));
-            text::one_line(&id)
+            let own = row.summary.id.clone().filter(|_| !is_copy(row));
+            text::one_line(&own.unwrap_or_else(|| locate::id_in_name(&row.path)))
         })
         .collect();
     let mut sorted: Vec<&str> = ids.iter().map(String::as_str).collect();
