@@ -35,8 +35,8 @@ const PART: u64 = 8 << 20;
 /// A file with more parts than this is divided anew, so that many small additions do not stay many
 /// small parts.
 const MOST_PARTS: usize = 64;
-/// After this many bytes the manifest gets what was archived so far.
-const BATCH: u64 = 256 << 20;
+/// After this many bytes the manifest gets what was archived so far, while more is packed.
+const BATCH: u64 = 128 << 20;
 /// How many bytes of small files are archived at a time, by all processors.
 const GROUP: u64 = 64 << 20;
 /// Fewer bytes than this are not worth a second thread.
@@ -534,12 +534,28 @@ impl Writer {
         while !rest.is_empty() {
             let (group, later) = rest.split_at(group(rest));
             let bytes: u64 = group.iter().map(len_of).sum();
-            let states: Vec<io::Result<State>> = match group.len() > 1 && bytes > ALONE {
-                true => group.par_iter().map(|one| self.store(one)).collect(),
-                false => group.iter().map(|one| self.store(one)).collect(),
+            let batch = if self.bytes > BATCH { self.take_batch() } else { Vec::new() };
+            let store_all = || -> Vec<io::Result<State>> {
+                match group.len() > 1 && bytes > ALONE {
+                    true => group.par_iter().map(|one| self.store(one)).collect(),
+                    false => group.iter().map(|one| self.store(one)).collect(),
+                }
             };
+            let (states, written) = match batch.is_empty() {
+                true => (store_all(), Ok(())),
+                // The disk writes while the processors pack.
+                false => std::thread::scope(|scope| {
+                    let writing = scope.spawn(|| self.write_batch(&batch));
+                    (store_all(), writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                }),
+            };
+            let mut written = written.err();
             for (one, state) in group.iter().zip(states) {
-                let added = state.and_then(|state| self.note(one, state, now));
+                // What is not on the disk is not in the manifest either: the next run archives it again.
+                let added = match written.take() {
+                    Some(error) => Err(error),
+                    None => state.map(|state| self.note(one, state, now)),
+                };
                 done(one, added)?;
             }
             rest = later;
@@ -628,10 +644,10 @@ impl Writer {
     }
 
     /// Notes a state of a file, which the manifest gets with the next flush.
-    fn note(&mut self, wanted: &Wanted, state: State, now: Time) -> io::Result<Added> {
+    fn note(&mut self, wanted: &Wanted, state: State, now: Time) -> Added {
         let State { facts, sha256, parts, link, added } = state;
         if added.is_known {
-            return Ok(added);
+            return added;
         }
         self.trusted.extend(parts.iter().map(|part| part.sha256.clone()));
         let item = Item {
@@ -652,29 +668,41 @@ impl Writer {
         self.latest.insert(wanted.file.clone(), item.clone());
         self.pending.push(item);
         self.bytes += if self.links { 0 } else { added.bytes };
-        if self.bytes > BATCH {
-            self.flush()?;
-        }
-        Ok(added)
+        added
     }
 
     /// Writes to the disk what was archived so far, and then names it in the manifest.
     pub fn flush(&mut self) -> io::Result<()> {
-        if self.pending.is_empty() {
+        let batch = self.take_batch();
+        self.write_batch(&batch)
+    }
+
+    /// Returns what is not yet in the manifest.
+    fn take_batch(&mut self) -> Vec<Item> {
+        self.bytes = 0;
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Writes the blobs of some states to the disk, and then names them in the manifest.
+    fn write_batch(&self, batch: &[Item]) -> io::Result<()> {
+        if batch.is_empty() {
             return Ok(());
         }
         if !sys::sync_all_in(&self.archive.folder)? {
-            for part in self.pending.iter().flat_map(|item| &item.parts) {
+            for part in batch.iter().flat_map(|item| &item.parts) {
                 sys::sync(&File::open(self.archive.blob(&part.sha256))?)?;
             }
         }
         let mut lines = Vec::new();
-        for item in self.pending.drain(..) {
-            serde_json::to_writer(&mut lines, &item)?;
+        for item in batch {
+            serde_json::to_writer(&mut lines, item)?;
             lines.push(b'\n');
         }
-        self.bytes = 0;
-        sys::write(&self.manifest, &lines)?;
+        let len = self.manifest.metadata()?.len();
+        sys::write(&self.manifest, &lines).inspect_err(|_| {
+            // Half a line would join the next.
+            let _ = sys::cut(&self.manifest, len);
+        })?;
         sys::sync(&self.manifest)
     }
 
@@ -768,6 +796,7 @@ impl Archive {
         make_folder(sys::folder_of(&path))?;
         let mut new = temp::Temp::create(temp::name_beside(&self.folder.join("blob")), 0o600)?;
         sys::write(new.file()?, &packed)?;
+        sys::begin_writeback(new.file()?);
         sys::rename(new.path(), &path)?;
         new.is_gone();
         Ok((part, packed.len() as u64))

@@ -182,6 +182,11 @@ pub(crate) fn sync_all_in(folder: &Path) -> io::Result<bool> {
     }
 }
 
+/// Has the disk begin to write a file, and does not wait for it.
+pub(crate) fn begin_writeback(file: &File) {
+    unix::begin_writeback(file);
+}
+
 /// Syncs the names in the folder of a file to the disk.
 ///
 /// File systems that can't do this report it in different ways; the rename is valid nevertheless.
