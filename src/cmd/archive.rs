@@ -6,7 +6,7 @@ use super::{Exit, Failure};
 use crate::format::Format;
 use crate::model::{Count, Time};
 use crate::store::archive::{Added, Archive, Contents, Item, Wanted};
-use crate::store::companions::{folder_of, sidecars};
+use crate::store::companions::{Sidecars, folder_of};
 use crate::store::locate::{self, Found, Store};
 use crate::store::project_folder::{contents, home_of};
 use crate::ui::{Ui, text};
@@ -101,13 +101,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let archive = open(args.output.as_deref())?;
     let now = time::now();
     let older = args.older.as_deref().map(|older| time::parse(&years(older), now)).transpose()?;
-    let mut wanted = Vec::new();
+    let (mut wanted, mut beside) = (Vec::new(), Sidecars::default());
     for (store, found) in sessions(args, global) {
         let modified = time::of_file(&found.path);
         if older.is_some_and(|older| modified > older) || found.path.starts_with(archive.folder()) {
             continue;
         }
-        wanted.push(belonging(&store, &found.path));
+        wanted.push(belonging(&store, &found.path, &mut beside));
     }
     if args.dry_run {
         for file in wanted.iter().flatten() {
@@ -220,7 +220,7 @@ fn sessions(args: &Args, global: &Global) -> Vec<(Store, Found)> {
 
 /// Returns a session file and the files that belong to it; the session file is the last, so that
 /// an archive that was cut off has no session without its files.
-fn belonging(store: &Store, path: &Path) -> Vec<Wanted> {
+fn belonging(store: &Store, path: &Path, beside: &mut Sidecars) -> Vec<Wanted> {
     let agent = match store.agent {
         "" => crate::store::open_ends(path, crate::store::Options::default())
             .map_or("", |opened| opened.session.format.agent()),
@@ -242,9 +242,8 @@ fn belonging(store: &Store, path: &Path) -> Vec<Wanted> {
         out.extend(inside.files.into_iter().map(|file| one(file, false)));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    out.extend(
-        sidecars(path, Some(&session)).unwrap_or_default().iter().map(|name| one(folder.join(name), false)),
-    );
+    let beside = beside.of(path, Some(&session)).unwrap_or_default();
+    out.extend(beside.iter().map(|name| one(folder.join(name), false)));
     if agent == "claude"
         && store.root.ends_with("projects")
         && let Some(config) = store.root.parent()

@@ -3,8 +3,8 @@
 
 use super::{Error, locate};
 use crate::format::{Format, Sidecar, agent_of};
-use std::collections::HashSet;
-use std::ffi::OsString;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// A file in the folder of a session.
@@ -67,26 +67,56 @@ pub fn companions(session: &Path, format: Format, id: Option<&str>) -> Result<Co
 /// them: `NAME.jsonl.x`, and `STEM.x` if the stem contains the id of the session. Copies and locks
 /// are left out.
 pub fn sidecars(session: &Path, id: Option<&str>) -> Result<Vec<PathBuf>, Error> {
-    const OTHERS: [&str; 7] = ["jsonl", "bak", "tmp", "lock", "swp", "orig", "bough"];
-    let (Some(name), Some(stem)) = (session.file_name(), session.file_stem()) else { return Ok(Vec::new()) };
-    let stem_is_own = id.is_some_and(|id| !id.is_empty() && stem.to_string_lossy().contains(id));
-    let folder = session.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut out = Vec::new();
-    for entry in locate::entries(folder)? {
-        let other = entry.file_name();
-        let after = |start: &std::ffi::OsStr| {
-            let rest = other.as_encoded_bytes().strip_prefix(start.as_encoded_bytes())?;
-            rest.strip_prefix(b".").filter(|rest| !rest.is_empty() && !rest.ends_with(b"~"))
+    Sidecars::default().of(session, id)
+}
+
+/// Finds the sidecars of many sessions. Lists each folder once.
+#[derive(Default)]
+pub struct Sidecars {
+    /// The names in each folder, in order.
+    listed: HashMap<PathBuf, Vec<OsString>>,
+}
+
+impl Sidecars {
+    /// Returns what [`sidecars`] does.
+    pub fn of(&mut self, session: &Path, id: Option<&str>) -> Result<Vec<PathBuf>, Error> {
+        const OTHERS: [&str; 7] = ["jsonl", "bak", "tmp", "lock", "swp", "orig", "bough"];
+        let (Some(name), Some(stem)) = (session.file_name(), session.file_stem()) else {
+            return Ok(Vec::new());
         };
-        let is_its = after(name).or(after(stem).filter(|_| stem_is_own)).is_some();
-        let path = Path::new(&other);
-        let ending = path.extension().unwrap_or_default();
-        if is_its && !OTHERS.iter().any(|known| ending == *known) && entry.path().is_file() {
-            out.push(path.to_owned());
-        }
+        let stem_is_own = id.is_some_and(|id| !id.is_empty() && stem.to_string_lossy().contains(id));
+        let folder =
+            session.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let after = |other: &OsStr, start: &OsStr| {
+            let rest = other.as_encoded_bytes().strip_prefix(start.as_encoded_bytes())?;
+            rest.strip_prefix(b".").map(|rest| !rest.is_empty() && !rest.ends_with(b"~"))
+        };
+        let names = self.names(folder)?;
+        // The name begins with the stem, too.
+        let from = names.partition_point(|other| other.as_os_str() < stem);
+        let begin_alike = names[from..]
+            .iter()
+            .take_while(|other| other.as_encoded_bytes().starts_with(stem.as_encoded_bytes()));
+        let is_its = |other: &&OsString| {
+            after(other, name) == Some(true) || stem_is_own && after(other, stem) == Some(true)
+        };
+        let is_other = |path: &Path| {
+            let ending = path.extension().unwrap_or_default();
+            OTHERS.iter().any(|known| ending == *known)
+        };
+        let out = begin_alike.filter(is_its).map(PathBuf::from).filter(|path| !is_other(path));
+        Ok(out.filter(|path| folder.join(path).is_file()).collect())
     }
-    out.sort();
-    Ok(out)
+
+    fn names(&mut self, folder: &Path) -> Result<&[OsString], Error> {
+        if !self.listed.contains_key(folder) {
+            let mut names: Vec<OsString> =
+                locate::entries(folder)?.iter().map(std::fs::DirEntry::file_name).collect();
+            names.sort_unstable();
+            self.listed.insert(folder.to_owned(), names);
+        }
+        Ok(&self.listed[folder])
+    }
 }
 
 /// The contents of a folder: the names of its files and of its folders, without hidden ones and
@@ -313,6 +343,8 @@ mod tests {
             "other.jsonl.acp.json",
             "2026_s.jsonl",
             "2026_s.notes.json",
+            "2026_s-2.jsonl",
+            "2026_s.x~",
         ]);
         let seen = |name: &str| -> Vec<PathBuf> { sidecars(&folder.path().join(name), Some("s")).unwrap() };
         assert_eq!(seen("n.jsonl"), [Path::new("n.jsonl.acp.json")]);
