@@ -154,6 +154,13 @@ impl<'l> Members<'l> {
         Members::begin(object, 0).0
     }
 
+    /// Splits the object with which a text begins, and returns the offset after it; `None` if it has no end,
+    /// like that of a truncated line.
+    pub fn whole(text: &'l [u8]) -> Option<(Members<'l>, usize)> {
+        let (members, end) = Members::begin(text, 0);
+        Some((members, end?))
+    }
+
     /// Splits an object and the one that is the value of `key`, in one pass over both. The second is
     /// empty if there is no such value.
     pub fn with_nested(object: &'l [u8], key: &str) -> (Members<'l>, Members<'l>) {

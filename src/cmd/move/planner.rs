@@ -2,20 +2,22 @@
 
 use super::chimera;
 use crate::cmd::Failure;
+use crate::cmd::shared::parallel;
 use crate::format::claude::stored_results;
 use crate::format::{Format, is_agents};
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::ops::export::MovedResults;
-use crate::ops::relocate::{Kind, PathMap, Paths, rewrite};
+use crate::ops::relocate::{Kind, PathMap, Paths, Rewritten, rewrite};
 use crate::store::clients::{self, Client};
-use crate::store::companions::{folder_of, sidecars};
+use crate::store::companions::{Sidecars, folder_of};
 use crate::store::locate::{self, Store};
 use crate::store::project_folder::{Contents, contents, folder_for, home_of, is_named_for};
 use crate::store::{self, Files, project};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What is to be moved.
 pub(super) struct Wanted {
@@ -74,7 +76,21 @@ pub(super) struct Planner<'w> {
     planned: HashMap<PathBuf, PathBuf>,
     /// The new paths.
     taken: HashSet<PathBuf>,
+    /// The files whose new content is not yet planned.
+    wanted_files: Vec<WantedFile>,
+    beside: Sidecars,
+    /// What [`old_agents`] returns for each folder.
+    old_agents: HashMap<PathBuf, HashMap<String, Vec<PathBuf>>>,
     emptied: BTreeSet<PathBuf>,
+}
+
+/// A file that gets another path, or other paths in it, or both.
+struct WantedFile {
+    from: PathBuf,
+    to: PathBuf,
+    file: u16,
+    kind: Kind,
+    paths: Arc<Paths>,
 }
 
 /// The sessions of one folder of a store.
@@ -101,6 +117,9 @@ impl<'w> Planner<'w> {
             left: Vec::new(),
             planned: HashMap::new(),
             taken: HashSet::new(),
+            wanted_files: Vec::new(),
+            beside: Sidecars::default(),
+            old_agents: HashMap::new(),
             emptied: BTreeSet::new(),
         };
         let (mut sessions, folders, seen) = planner.find()?;
@@ -121,6 +140,7 @@ impl<'w> Planner<'w> {
         planner.note_shared(&sessions, &folders, &whole);
         planner.add_histories(&sessions)?;
         planner.add_settings(&sessions)?;
+        planner.rewrite_all()?;
         let mut emptied: Vec<PathBuf> = planner.emptied.into_iter().collect();
         emptied.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
         planner.plan.emptied = emptied;
@@ -348,15 +368,14 @@ impl<'w> Planner<'w> {
         }
         let folder = from.parent().unwrap_or(Path::new(""));
         let new_folder = to.parent().unwrap_or(Path::new(""));
-        for name in sidecars(from, Some(&session.id))? {
+        for name in self.beside.of(from, Some(&session.id))? {
             self.add(&folder.join(&name), &new_folder.join(&name), Kind::Other, &paths, false)?;
         }
         if session.format == Format::Claude {
-            for agent in old_agents(folder) {
-                if project::session_of_agent(&agent).as_deref() == Some(&*session.id) {
-                    let name = agent.file_name().unwrap_or_default();
-                    self.add(&agent, &new_folder.join(name), Kind::Claude, &paths, false)?;
-                }
+            let agents = self.old_agents.entry(folder.to_owned()).or_insert_with(|| old_agents(folder));
+            for agent in agents.get(&session.id).cloned().unwrap_or_default() {
+                let name = agent.file_name().unwrap_or_default();
+                self.add(&agent, &new_folder.join(name), Kind::Claude, &paths, false)?;
             }
         }
         self.add(from, to, kind_of(session.format, from), &paths, true)?;
@@ -378,7 +397,7 @@ impl<'w> Planner<'w> {
     }
 
     /// Returns the paths that change in the files of a session.
-    fn paths(&self, session: &Session, inside: &Contents, whole: &BTreeMap<PathBuf, PathBuf>) -> Paths {
+    fn paths(&self, session: &Session, inside: &Contents, whole: &BTreeMap<PathBuf, PathBuf>) -> Arc<Paths> {
         let mut paths = Paths { text: self.wanted.text, ..Paths::default() };
         match self.wanted.session {
             Some(_) if session.old_cwd.is_empty() => {}
@@ -418,7 +437,7 @@ impl<'w> Planner<'w> {
             }
             paths.results = MovedResults::new(&spellings, &folder_of(&session.to), names);
         }
-        paths
+        Arc::new(paths)
     }
 
     /// Plans what is in a folder beside its sessions, if all of them move.
@@ -428,6 +447,7 @@ impl<'w> Planner<'w> {
         if let (Some(old), Some(new)) = (folder.to_str(), to.to_str()) {
             paths.files.add(old, new);
         }
+        let paths = Arc::new(paths);
         for file in &inside.files {
             if self.planned.contains_key(file) {
                 continue;
@@ -469,7 +489,7 @@ impl<'w> Planner<'w> {
         from: &Path,
         to: &Path,
         kind: Kind,
-        paths: &Paths,
+        paths: &Arc<Paths>,
         is_main: bool,
     ) -> anyhow::Result<()> {
         if self.planned.contains_key(from) {
@@ -486,20 +506,46 @@ impl<'w> Planner<'w> {
             return Ok(());
         }
         let file = self.files.attach(from)?;
-        let made = match kind {
-            Kind::Other => {
-                let len = self.files.stamp(file).map_or(0, store::write::Stamp::bytes);
-                crate::ops::relocate::Rewritten {
-                    pieces: vec![Piece::Keep(Span { file, offset: 0, len })],
-                    len,
-                    ..Default::default()
-                }
-            }
-            kind => rewrite(&mut BufReader::with_capacity(1 << 20, File::open(from)?), file, kind, paths)?,
-        };
         self.planned.insert(from.to_owned(), to.to_owned());
+        if from != to {
+            self.taken.insert(to.to_owned());
+        }
+        self.wanted_files.push(WantedFile {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            file,
+            kind,
+            paths: Arc::clone(paths),
+        });
+        Ok(())
+    }
+
+    /// Reads all files, by all processors, and plans their new content.
+    fn rewrite_all(&mut self) -> anyhow::Result<()> {
+        let wanted = std::mem::take(&mut self.wanted_files);
+        let made = parallel::map(&wanted, |one| self.new_content(one));
+        for (one, made) in wanted.iter().zip(made) {
+            self.add_content(one, made?);
+        }
+        Ok(())
+    }
+
+    fn new_content(&self, wanted: &WantedFile) -> io::Result<Rewritten> {
+        let file = wanted.file;
+        if wanted.kind == Kind::Other {
+            let len = self.files.stamp(file).map_or(0, store::write::Stamp::bytes);
+            let pieces = vec![Piece::Keep(Span { file, offset: 0, len })];
+            return Ok(Rewritten { pieces, len, ..Rewritten::default() });
+        }
+        let mut reader = BufReader::with_capacity(1 << 20, File::open(&wanted.from)?);
+        rewrite(&mut reader, file, wanted.kind, &wanted.paths)
+    }
+
+    fn add_content(&mut self, wanted: &WantedFile, made: Rewritten) {
+        let WantedFile { from, to, file, paths, .. } = wanted;
+        let file = *file;
         if from == to && made.is_same() {
-            return Ok(());
+            return;
         }
         let size = |pieces: &[Piece]| pieces.iter().map(Piece::bytes).sum::<u64>() as i64;
         for (field, count) in &made.changed {
@@ -522,9 +568,8 @@ impl<'w> Planner<'w> {
         }
         if from == to {
             self.plan.targets.push(Target::Rewrite { file, pieces: made.pieces });
-            return Ok(());
+            return;
         }
-        self.taken.insert(to.to_owned());
         let copies = self.wanted.copies;
         self.plan.changes.push(Change {
             op: if copies { "copy" } else { "move" },
@@ -533,8 +578,7 @@ impl<'w> Planner<'w> {
             bytes: size(&made.pieces) - made.len as i64,
             ..Change::default()
         });
-        self.plan.targets.push(Target::Move { file, to: to.to_owned(), pieces: made.pieces, copies });
-        Ok(())
+        self.plan.targets.push(Target::Move { file, to: to.clone(), pieces: made.pieces, copies });
     }
 
     /// Plans the lines of the prompts in Claude Code's history.
@@ -552,7 +596,7 @@ impl<'w> Planner<'w> {
                 paths.folders.add(&only.old_cwd, &only.new_cwd);
                 paths.session = Some(only.id.clone());
             }
-            self.add(&history, &history, Kind::History, &paths, true)?;
+            self.add(&history, &history, Kind::History, &Arc::new(paths), true)?;
         }
         Ok(())
     }
@@ -568,7 +612,7 @@ impl<'w> Planner<'w> {
         if let Some((_, only)) = self.wanted.session.as_ref().zip(sessions.first()) {
             paths.folders.add(&only.old_cwd, &only.new_cwd);
         }
-        self.add(&settings, &settings, Kind::Projects, &paths, true)
+        self.add(&settings, &settings, Kind::Projects, &Arc::new(paths), true)
     }
 }
 
@@ -629,15 +673,21 @@ fn config_of(session: &Session) -> Option<PathBuf> {
     session.store.root.parent().filter(|_| is_store).map(Path::to_owned)
 }
 
-/// Returns the transcripts of subagents that old clients kept beside the sessions.
-fn old_agents(folder: &Path) -> Vec<PathBuf> {
+/// Returns the transcripts of subagents that old clients kept beside the sessions, by the id of their
+/// session.
+fn old_agents(folder: &Path) -> HashMap<String, Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut out: Vec<PathBuf> = entries
-        .filter(|path| {
-            path.extension().is_some_and(|ending| ending == "jsonl") && is_agents(path) && path.is_file()
-        })
-        .collect();
-    out.sort();
+    let is_agent = |path: &PathBuf| {
+        path.extension().is_some_and(|ending| ending == "jsonl") && is_agents(path) && path.is_file()
+    };
+    let mut paths: Vec<PathBuf> = entries.filter(is_agent).collect();
+    paths.sort();
+    let mut out: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    for path in paths {
+        if let Some(session) = project::session_of_agent(&path) {
+            out.entry(session).or_default().push(path);
+        }
+    }
     out
 }
 

@@ -7,9 +7,10 @@
 use crate::format::claude::stored_results::{self, FOLDER};
 use crate::format::{Content, Format};
 use crate::json::{Edits, Escapes, quoted};
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The files of results that are copied, with their old and new folders.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub struct MovedResults {
     /// The names of the files.
     names: HashSet<String>,
     /// How many results name one of the files in a folder other than the old one.
-    elsewhere: Cell<usize>,
+    elsewhere: Arc<AtomicUsize>,
 }
 
 impl MovedResults {
@@ -34,16 +35,19 @@ impl MovedResults {
         old.dedup();
         let new = results(new)?;
         let is_empty = names.is_empty() || old.is_empty();
-        (!is_empty).then_some(MovedResults { old, new, names, elsewhere: Cell::new(0) })
+        (!is_empty).then_some(MovedResults { old, new, names, elsewhere: Arc::default() })
     }
 
     /// Returns how many results name a copied file in another folder, and so keep the path.
     pub fn elsewhere(&self) -> usize {
-        self.elsewhere.get()
+        self.elsewhere.load(Ordering::Relaxed)
     }
 
     /// Returns the stretches of a line that change, each with its new bytes.
     pub fn stretches(&self, line: &[u8]) -> Vec<(std::ops::Range<usize>, Vec<u8>)> {
+        if memchr::memmem::find(line, FOLDER.as_bytes()).is_none() {
+            return Vec::new();
+        }
         let Some(mut edits) = Edits::begin(line) else { return Vec::new() };
         self.rename(line, &mut edits);
         edits.stretches()
@@ -78,7 +82,7 @@ impl MovedResults {
             let name = stored_results::file_name(path);
             let is_old = self.old.iter().any(|old| path.strip_prefix(&**old) == Some(name));
             if !is_old && self.names.contains(name) {
-                self.elsewhere.set(self.elsewhere.get() + 1);
+                self.elsewhere.fetch_add(1, Ordering::Relaxed);
             }
         }
     }

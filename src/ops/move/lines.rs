@@ -70,8 +70,7 @@ pub fn rewrite(reader: &mut dyn BufRead, file: u16, kind: Kind, paths: &Paths) -
     let is_whole = matches!(kind, Kind::Sidecar | Kind::Projects);
     loop {
         line.clear();
-        let len =
-            if is_whole { reader.read_to_end(&mut line)? } else { reader.read_until(b'\n', &mut line)? };
+        let len = if is_whole { reader.read_to_end(&mut line)? } else { read_line(reader, &mut line)? };
         if len == 0 {
             break;
         }
@@ -97,6 +96,24 @@ pub fn rewrite(reader: &mut dyn BufRead, file: u16, kind: Kind, paths: &Paths) -
     out.pieces.push(Piece::Keep(Span { file, offset: kept, len: out.len - kept }));
     out.pieces.retain(|piece| piece.bytes() > 0);
     Ok(out)
+}
+
+/// Appends a line with its newline, as [`BufRead::read_until`] does, and finds its end faster.
+fn read_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    let before = line.len();
+    loop {
+        let block = match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let end = memchr::memchr(b'\n', block);
+        let count = end.map_or(block.len(), |at| at + 1);
+        line.extend_from_slice(&block[..count]);
+        reader.consume(count);
+        if end.is_some() || count == 0 {
+            return Ok(line.len() - before);
+        }
+    }
 }
 
 /// Pieces of the old paths that no program escapes: a line without them names none of the paths.
@@ -143,11 +160,15 @@ impl LineEdits {
         let at = json::place_in(line, value);
         let raw = &line[at.start + 1..at.end - 1];
         let edit = if old != "/" && new != "/" && raw.starts_with(old.as_bytes()) {
-            let spelled = spelled(new, escapes_of(line));
+            let spelled = spelled(new, escapes_for(new, line));
             Edit { at: at.start + 1..at.start + 1 + old.len(), new: spelled, field: field.into() }
         } else {
             let Some(whole) = map.apply(&text) else { return };
-            Edit { at: at.start + 1..at.end - 1, new: spelled(&whole, escapes_of(line)), field: field.into() }
+            Edit {
+                at: at.start + 1..at.end - 1,
+                new: spelled(&whole, escapes_for(&whole, line)),
+                field: field.into(),
+            }
         };
         self.list.push(edit);
     }
@@ -239,6 +260,11 @@ fn escapes_of(line: &[u8]) -> Escapes {
     if line.is_ascii() && memmem::find(line, b"\\u").is_some() { Escapes::Ascii } else { Escapes::Needed }
 }
 
+/// Returns how a path is to be spelled in a line; the line matters only for characters that are not ASCII.
+fn escapes_for(path: &str, line: &[u8]) -> Escapes {
+    if path.is_ascii() { Escapes::Needed } else { escapes_of(line) }
+}
+
 /// Returns whether the name of a folder ends before these bytes of JSON text.
 fn ends_a_folder(after: &[u8]) -> bool {
     match after {
@@ -272,18 +298,32 @@ fn signed(line: &[u8]) -> Vec<Range<usize>> {
     out
 }
 
-/// Finds the paths in a line.
+/// Finds the paths in a line: in its object, or in all of them if the lines of several are glued.
 fn find(line: &[u8], kind: Kind, paths: &Paths, edits: &mut LineEdits) {
-    let folders = &paths.folders;
-    let object = trimmed(line);
-    if object.first() != Some(&b'{') || json::Edits::begin(object).is_none() {
-        loose(line, kind, folders, edits);
-        if paths.text && kind != Kind::Other {
-            edits.text(line, folders);
-        }
-        return;
+    let mut rest = trimmed(line);
+    while !rest.is_empty() {
+        let Some((members, end)) = json::Members::whole(rest) else {
+            loose(line, rest, kind, &paths.folders, edits);
+            break;
+        };
+        in_object(line, &rest[..end], &members, kind, paths, edits);
+        rest = trimmed(&rest[end..]);
     }
-    let members = json::Members::new(object);
+    if paths.text && !matches!(kind, Kind::History | Kind::Projects | Kind::Other) {
+        edits.text(line, &paths.folders);
+    }
+}
+
+/// Finds the paths in an object of a line.
+fn in_object(
+    line: &[u8],
+    object: &[u8],
+    members: &json::Members<'_>,
+    kind: Kind,
+    paths: &Paths,
+    edits: &mut LineEdits,
+) {
+    let folders = &paths.folders;
     let mut one = |key: &str, map: &PathMap| {
         if let Some(value) = members.get(key) {
             edits.path(line, value, map, key);
@@ -336,18 +376,13 @@ fn find(line: &[u8], kind: Kind, paths: &Paths, edits: &mut LineEdits) {
             if paths.session.as_ref().is_none_or(is_its) {
                 one("project", folders);
             }
-            return;
         }
         Kind::Projects => {
             if let Some(projects) = members.get("projects") {
                 edits.keys(line, projects, folders, "projects");
             }
-            return;
         }
         Kind::Pi | Kind::Chimera | Kind::Other => {}
-    }
-    if paths.text && kind != Kind::Other {
-        edits.text(line, folders);
     }
 }
 
@@ -356,8 +391,8 @@ fn trimmed(line: &[u8]) -> &[u8] {
     &line[start..]
 }
 
-/// Finds the paths in a line that is not an object by itself, e.g. a part of one, by their keys.
-fn loose(line: &[u8], kind: Kind, folders: &PathMap, edits: &mut LineEdits) {
+/// Finds the paths in a part of a line that is not a whole object, by their keys.
+fn loose(line: &[u8], part: &[u8], kind: Kind, folders: &PathMap, edits: &mut LineEdits) {
     let keys: &[&str] = match kind {
         Kind::Claude => &["cwd", "relocatedCwd"],
         Kind::Pi | Kind::Chimera => &["cwd"],
@@ -365,27 +400,27 @@ fn loose(line: &[u8], kind: Kind, folders: &PathMap, edits: &mut LineEdits) {
     };
     for key in keys {
         let quoted = format!("\"{key}\"");
-        for found in memmem::find_iter(line, quoted.as_bytes()) {
+        for found in memmem::find_iter(part, quoted.as_bytes()) {
             // A quote after a backslash is inside a text.
-            if found > 0 && line[found - 1] == b'\\' {
+            if found > 0 && part[found - 1] == b'\\' {
                 continue;
             }
             let mut at = found + quoted.len();
             let skip = |at: &mut usize| {
-                while line.get(*at).is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
+                while part.get(*at).is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
                     *at += 1;
                 }
             };
             skip(&mut at);
-            if line.get(at) != Some(&b':') {
+            if part.get(at) != Some(&b':') {
                 continue;
             }
             at += 1;
             skip(&mut at);
-            if line.get(at) == Some(&b'"')
-                && let Some(end) = json::end_of_string(line, at)
+            if part.get(at) == Some(&b'"')
+                && let Some(end) = json::end_of_string(part, at)
             {
-                edits.path(line, &line[at..end], folders, key);
+                edits.path(line, &part[at..end], folders, key);
             }
         }
     }
@@ -438,6 +473,8 @@ mod tests {
         check("{\n  \"cwd\" : \"/w/app\",\n  \"n\": 1\n}\n", "{\n  \"cwd\" : \"/w/new\",\n  \"n\": 1\n}\n");
         check(r#"{"text":"say \"cwd\":\"/w/app\" "#, r#"{"text":"say \"cwd\":\"/w/app\" "#);
         check(r#"{"cwd":"/w/app"#, r#"{"cwd":"/w/app"#);
+        check(r#"{"cwd":"/w/app","n":1}{"m":{"cwd":"/w/app"},"cwd":"/w/app/x"} {"cwd":"/w/app","n"#,
+            r#"{"cwd":"/w/new","n":1}{"m":{"cwd":"/w/app"},"cwd":"/w/new/x"} {"cwd":"/w/new","n"#);
     }
 
     #[test]

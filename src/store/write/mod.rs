@@ -28,16 +28,24 @@ pub(crate) use unix::{nobody_reads, process_lives, wait_until_gone};
 use super::oplog::{Emptied, Log, Operation, Progress};
 use super::{Files, agents};
 use crate::format::Format;
-use crate::model::{Piece, Plan, Source, Target, Time};
+use crate::model::{Piece, Plan, Source, Span, Target, Time};
 use guard::Guard;
+use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use steps::{Ready, Sink};
+use steps::{Filled, Left, Place, Ready, Sink};
 
 /// Above this number of files, those that are moved are not all held open.
 const MOST_GUARDS: usize = 256;
+/// How many files are moved at a time, and how many bytes.
+const MOVED_FILES: usize = 64;
+const MOVED_BYTES: u64 = 64 << 20;
+/// Fewer bytes than this are not worth a second thread.
+const ALONE: u64 = 1 << 20;
+/// How many bytes of a file are read at a time.
+const BLOCK: u64 = 256 * 1024;
 
 /// How a plan is carried out.
 pub struct WriteOptions<'a> {
@@ -156,20 +164,33 @@ pub fn carry_out(
     let mut ready = Vec::new();
     // Old files are removed after all new ones are there.
     let (mut removes, mut emptied) = (Vec::new(), emptied(files, plan));
-    for (at, target) in plan.targets.iter().enumerate() {
-        let made = match target {
-            Target::Move { .. } => {
-                let emptied = emptied.remove(&at).unwrap_or_default();
-                make_move(files, format, target, emptied, &guards, options, &mut record).map(|(new, old)| {
-                    removes.extend(old);
-                    Some(new)
+    let mut at = 0;
+    while let Some(target) = plan.targets.get(at) {
+        let prepared = match moves_from(files, &plan.targets[at..]) {
+            0 => make_ready(files, plan, target, &guards, options, &mut record).map(|step| {
+                ready.extend(step.map(|step| (at, step)));
+                1
+            }),
+            count => {
+                let places = at..at + count;
+                let emptied = places.clone().map(|at| emptied.remove(&at).unwrap_or_default()).collect();
+                let targets = &plan.targets[places.clone()];
+                make_moves(files, format, targets, emptied, &guards, options, &mut record).map(|made| {
+                    for (at, (new, old)) in places.zip(made) {
+                        ready.push((at, new));
+                        removes.extend(old);
+                    }
+                    count
                 })
             }
-            _ => make_ready(files, plan, target, &guards, options, &mut record),
         };
-        match made {
-            Ok(step) => ready.extend(step.map(|step| (at, step))),
-            Err(refusal) => return Err(record.fail(refusal)),
+        match prepared {
+            Ok(count) => at += count,
+            Err(refusal) => {
+                // The first file in a new folder takes that with it, and so goes last.
+                while ready.pop().is_some() {}
+                return Err(record.fail(refusal));
+            }
         }
     }
     let last = plan.targets.len();
@@ -239,35 +260,146 @@ fn make_ready(
     }
 }
 
-/// Prepares the steps of a move: the new file, and the removal of the old one if it does not stay.
-fn make_move(
+/// Returns how many of the next targets are moves that are prepared at a time.
+fn moves_from(files: &Files, targets: &[Target]) -> usize {
+    let mut bytes = 0;
+    let fits = |target: &&Target| {
+        let Target::Move { file, .. } = target else { return false };
+        let is_first = bytes == 0;
+        bytes += files.stamp(*file).map_or(0, Stamp::bytes).max(1);
+        is_first || bytes <= MOVED_BYTES
+    };
+    targets.iter().take(MOVED_FILES).take_while(fits).count()
+}
+
+/// A move whose new file is being written.
+struct Moving<'t> {
+    target: &'t Target,
+    stamp: &'t Stamp,
+    mode: u32,
+    /// `None` if the new file replaces another.
+    place: Option<Place>,
+    /// The old file, unless it stays.
+    old: Option<Held<'t>>,
+}
+
+/// A lock on a file: of this step, or of the whole plan.
+enum Held<'t> {
+    Here(Guard),
+    Before(&'t Guard),
+}
+
+impl Held<'_> {
+    fn guard(&self) -> &Guard {
+        match self {
+            Held::Here(guard) => guard,
+            Held::Before(guard) => guard,
+        }
+    }
+}
+
+/// What is written for a move: the new file, unless it replaces another, and what the old one leaves.
+type Written = (Option<Filled>, Option<Left>);
+
+/// Prepares the steps of moves: for each the new file, and the removal of the old one if it does not
+/// stay. The files are written by all processors.
+fn make_moves(
     files: &Files,
     format: Format,
-    target: &Target,
-    emptied: Vec<Emptied>,
+    targets: &[Target],
+    emptied: Vec<Vec<Emptied>>,
     guards: &[(u16, Guard)],
     options: &WriteOptions<'_>,
     record: &mut Record<'_>,
-) -> Result<(Ready, Option<Ready>), Refusal> {
-    let Target::Move { file, to, pieces, copies } = target else { unreachable!("it is a move") };
-    let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
-    let mode = files.mode(*file).unwrap_or(0o600);
-    let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
-    let new = steps::create(to, mode, Some(stamp.mtime), &mut fill, options, record)?;
-    if *copies {
-        return Ok((new, None));
+) -> Result<Vec<(Ready, Option<Ready>)>, Refusal> {
+    let mut folders = Vec::new();
+    let moving = places(files, format, targets, guards, &mut folders, options, record);
+    let made = moving.and_then(|moving| write_moves(files, moving, emptied, options, record));
+    if made.is_err() {
+        // Several files were in a new folder, and not all of them were gone when the first was.
+        steps::remove_folders(&folders);
     }
-    let taken;
-    let guard = match guards.iter().find(|(known, _)| known == file) {
-        Some((_, guard)) => guard,
-        None => {
-            taken =
-                Guard::take(files.path(*file), is_locked_by_omp(format, files.path(*file)), options.force)?;
-            &taken
-        }
+    made
+}
+
+/// Locks the files of moves, and makes the folders of the new ones, which `folders` gets.
+fn places<'t>(
+    files: &'t Files,
+    format: Format,
+    targets: &'t [Target],
+    guards: &'t [(u16, Guard)],
+    folders: &mut Vec<PathBuf>,
+    options: &WriteOptions<'_>,
+    record: &mut Record<'_>,
+) -> Result<Vec<Moving<'t>>, Refusal> {
+    let mut moving = Vec::new();
+    for target in targets {
+        let Target::Move { file, to, copies, .. } = target else { unreachable!("it is a move") };
+        let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
+        let old = match guards.iter().find(|(known, _)| known == file) {
+            _ if *copies => None,
+            Some((_, guard)) => Some(Held::Before(guard)),
+            None => {
+                let path = files.path(*file);
+                Some(Held::Here(Guard::take(path, is_locked_by_omp(format, path), options.force)?))
+            }
+        };
+        let place = match steps::check_create(to, options)? {
+            Some(_) => None,
+            None => {
+                let place = Place::make(to, record)?;
+                folders.extend_from_slice(place.made());
+                Some(place)
+            }
+        };
+        let mode = files.mode(*file).unwrap_or(0o600);
+        moving.push(Moving { target, stamp, mode, place, old });
+    }
+    Ok(moving)
+}
+
+/// Writes the new files of moves, and prepares their steps.
+fn write_moves(
+    files: &Files,
+    moving: Vec<Moving<'_>>,
+    emptied: Vec<Vec<Emptied>>,
+    options: &WriteOptions<'_>,
+    record: &mut Record<'_>,
+) -> Result<Vec<(Ready, Option<Ready>)>, Refusal> {
+    let bytes: u64 = moving.iter().map(|one| one.stamp.len).sum();
+    let write = |one: &Moving<'_>| -> Result<Written, Refusal> {
+        let Target::Move { to, pieces, .. } = one.target else { unreachable!("it is a move") };
+        let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
+        let new = match &one.place {
+            Some(_) => Some(Filled::new(to, one.mode, Some(one.stamp.mtime), &mut fill)?),
+            None => None,
+        };
+        let old = one.old.as_ref().map(|old| Left::read(old.guard(), one.stamp, pieces)).transpose()?;
+        Ok((new, old))
     };
-    let old = steps::remove_moved(guard, stamp, pieces, &new, emptied, record)?;
-    Ok((new, Some(old)))
+    let written: Result<Vec<Written>, Refusal> = match moving.len() > 1 && bytes > ALONE {
+        true => moving.par_iter().map(write).collect(),
+        false => moving.iter().map(write).collect(),
+    };
+    let mut out = Vec::new();
+    for ((one, (new, left)), emptied) in moving.into_iter().zip(written?).zip(emptied) {
+        let Target::Move { to, pieces, .. } = one.target else { unreachable!("it is a move") };
+        let new = match one.place.zip(new) {
+            Some((place, filled)) => steps::created(place, filled, options, record)?,
+            None => {
+                let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
+                steps::create(to, one.mode, Some(one.stamp.mtime), &mut fill, options, record)?
+            }
+        };
+        let old = match one.old.as_ref().zip(left) {
+            Some((old, left)) => {
+                Some(steps::remove_moved(old.guard(), one.stamp, left, &new, emptied, record)?)
+            }
+            None => None,
+        };
+        out.push((new, old));
+    }
+    Ok(out)
 }
 
 /// Returns the folders that a plan empties, by the last move that takes a file from them.
@@ -467,25 +599,55 @@ fn guard_of(guards: &[(u16, Guard)], file: u16) -> &Guard {
     &found.expect("all files that the plan changes were locked").1
 }
 
-/// Writes pieces; kept ones are streamed from the files that the session was read from.
-fn fill(files: &Files, pieces: &[Piece], sink: &mut Sink<'_>) -> io::Result<()> {
+/// Writes pieces; kept ones are streamed from the files that the session was read from, short ones that
+/// are close to each other together.
+fn fill(files: &Files, mut pieces: &[Piece], sink: &mut Sink<'_>) -> io::Result<()> {
     let mut block = Vec::new();
-    for piece in pieces {
-        match piece {
-            Piece::New(bytes) => sink.write_all(bytes)?,
-            Piece::Keep(span) => {
-                let mut rest = *span;
-                while rest.len > 0 {
-                    let now = crate::model::Span { len: rest.len.min(256 * 1024), ..rest };
-                    files.read(now, &mut block)?;
-                    sink.write_all(&block)?;
-                    rest.offset += now.len;
-                    rest.len -= now.len;
+    while let Some(piece) = pieces.first() {
+        let first = match piece {
+            Piece::New(bytes) => {
+                sink.write_all(bytes)?;
+                pieces = &pieces[1..];
+                continue;
+            }
+            Piece::Keep(span) => *span,
+        };
+        let mut rest = first;
+        while rest.len > BLOCK {
+            files.read(Span { len: BLOCK, ..rest }, &mut block)?;
+            sink.write_all(&block)?;
+            rest = Span { offset: rest.offset + BLOCK, len: rest.len - BLOCK, ..rest };
+        }
+        let (count, end) = together(pieces, rest.offset);
+        files.read(Span { len: end - rest.offset, ..rest }, &mut block)?;
+        for (at, piece) in pieces[..count].iter().enumerate() {
+            match piece {
+                Piece::New(bytes) => sink.write_all(bytes)?,
+                Piece::Keep(span) => {
+                    let span = if at == 0 { rest } else { *span };
+                    let from = (span.offset - rest.offset) as usize;
+                    sink.write_all(&block[from..from + span.len as usize])?;
                 }
             }
         }
+        pieces = &pieces[count..];
     }
     Ok(())
+}
+
+/// Returns how many of the first pieces are in one block of a file that begins at `from`, and where the
+/// last of them ends there. The first is one of them.
+fn together(pieces: &[Piece], from: u64) -> (usize, u64) {
+    let (mut count, mut end, mut file) = (0, from, None);
+    for (at, piece) in pieces.iter().enumerate() {
+        let Piece::Keep(span) = piece else { continue };
+        let is_near = span.offset >= end && span.offset + span.len - from <= BLOCK;
+        if at > 0 && !(is_near && file == Some(span.file)) {
+            break;
+        }
+        (count, end, file) = (at + 1, span.offset + span.len, Some(span.file));
+    }
+    (count, end)
 }
 
 /// Creates an id for an operation: the time, so that ids are in order, and enough random bits that

@@ -12,20 +12,30 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 
+/// How many bytes of the old file are read at a time.
+const BLOCK: u64 = 64 * 1024;
+
 /// Returns the patch that turns the content of `pieces` into the old file again, or `None` if the
 /// pieces are not stretches of that file in their order.
 pub(super) fn inverse(pieces: &[Piece], old: &File, len: u64) -> io::Result<Option<Vec<u8>>> {
     let mut literals: HashMap<Vec<u8>, u64> = HashMap::new();
     let mut hunks: Vec<[u64; 3]> = Vec::new();
     let (mut keep, mut skip, mut old_at) = (0, 0, 0);
+    // What was read last, and where it begins: the replaced stretches are close to each other.
+    let (mut block, mut block_at) = (Vec::new(), 0);
     let mut close = |keep: &mut u64, skip: &mut u64, from: u64, to: u64| -> io::Result<()> {
         if *skip > 0 || to > from {
-            let gone = stamp::read_at(old, from, (to - from) as usize)?;
-            if gone.len() as u64 != to - from {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+            if from < block_at || to > block_at + block.len() as u64 {
+                block = stamp::read_at(old, from, BLOCK.min(len - from).max(to - from) as usize)?;
+                block_at = from;
             }
+            let place = (from - block_at) as usize..(to - block_at) as usize;
+            let gone = block.get(place).ok_or(io::ErrorKind::UnexpectedEof)?;
             let next = literals.len() as u64;
-            let literal = *literals.entry(gone).or_insert(next);
+            let literal = match literals.get(gone) {
+                Some(known) => *known,
+                None => *literals.entry(gone.to_owned()).or_insert(next),
+            };
             hunks.push([std::mem::take(keep), std::mem::take(skip), literal]);
         }
         Ok(())

@@ -25,10 +25,15 @@ const CLOSES_LATER: Duration = Duration::from_secs(15);
 /// system supports that.
 const COPIED: u64 = 256 << 20;
 
+/// How many bytes of a new file are written at a time.
+const BLOCK: usize = 256 * 1024;
+
 /// The destination of the content of a new file.
 pub(crate) struct Sink<'a> {
     into: Into<'a>,
     hash: Sha256,
+    /// What is not yet written to a file.
+    waiting: Vec<u8>,
 }
 
 enum Into<'a> {
@@ -41,15 +46,49 @@ pub(crate) type Fill<'f> = dyn FnMut(&mut Sink<'_>) -> io::Result<()> + 'f;
 
 impl<'a> Sink<'a> {
     pub(crate) fn to(stream: &'a mut dyn Write) -> Sink<'a> {
-        Sink { into: Into::Stream(stream), hash: Sha256::new() }
+        Sink { into: Into::Stream(stream), hash: Sha256::new(), waiting: Vec::new() }
+    }
+
+    fn to_file(file: &'a File) -> Sink<'a> {
+        Sink { into: Into::File(file), hash: Sha256::new(), waiting: Vec::new() }
     }
 
     pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Into::Stream(stream) = &mut self.into {
+            return stream.write_all(bytes);
+        }
+        if self.waiting.len() + bytes.len() > BLOCK {
+            self.flush()?;
+        }
+        match bytes.len() < BLOCK {
+            true => self.waiting.extend_from_slice(bytes),
+            false => self.put(bytes)?,
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        if !waiting.is_empty() {
+            self.put(&waiting)?;
+        }
+        waiting.clear();
+        self.waiting = waiting;
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hash.update(bytes);
         match &mut self.into {
             Into::File(file) => sys::write_new(file, bytes),
             Into::Stream(stream) => stream.write_all(bytes),
         }
+    }
+
+    /// Writes what is waiting; returns the SHA-256 of the content.
+    fn finish(mut self) -> io::Result<String> {
+        self.flush()?;
+        Ok(hex(&self.hash.finalize()))
     }
 }
 
@@ -280,9 +319,9 @@ fn copy_like(
     record.note_folder(sys::folder_of(path));
     let temp = Temp::new(path, 0o600).map_err(io)?;
     let file = temp.file().map_err(io)?;
-    let mut sink = Sink { into: Into::File(file), hash: Sha256::new() };
+    let mut sink = Sink::to_file(file);
     fill(&mut sink).map_err(io)?;
-    let sha256 = hex(&sink.hash.finalize());
+    let sha256 = sink.finish().map_err(io)?;
     if !copy_metadata(&guard.file, file).map_err(io)? {
         return Err(Refusal::Owner { path: path.clone() });
     }
@@ -350,28 +389,83 @@ pub(crate) fn create(
         return replace(&guard, &stamp, fill, None, options, record);
     }
     // Declared before the file, so that a failure removes the folders after the file.
-    let folders = Folders::make(sys::folder_of(path)).map_err(io)?;
-    record.note_folder(sys::folder_of(path));
-    let mut new = Temp::new(path, 0o600).map_err(io)?;
+    let place = Place::make(path, record)?;
+    let filled = Filled::new(path, mode, time, fill)?;
+    created(place, filled, options, record)
+}
+
+/// Where a new file will be: its folder is there.
+pub(super) struct Place {
+    path: PathBuf,
+    folders: Folders,
+}
+
+impl Place {
+    /// Makes the folder of a path that is free.
+    pub(super) fn make(path: &Path, record: &mut Record<'_>) -> Result<Place, Refusal> {
+        let folders = Folders::make(sys::folder_of(path)).map_err(|source| Refusal::io(path, source))?;
+        record.note_folder(sys::folder_of(path));
+        Ok(Place { path: path.to_owned(), folders })
+    }
+
+    /// Returns the folders that were made, the outermost first.
+    pub(super) fn made(&self) -> &[PathBuf] {
+        &self.folders.made
+    }
+}
+
+/// A new file that has its content and a temporary name.
+pub(super) struct Filled {
+    temp: Temp,
+    sha256: String,
+}
+
+impl Filled {
+    /// Writes a file beside a path, in a folder that is there.
+    pub(super) fn new(
+        path: &Path,
+        mode: u32,
+        time: Option<i64>,
+        fill: &mut Fill<'_>,
+    ) -> Result<Filled, Refusal> {
+        let io = |source| Refusal::io(path, source);
+        let temp = Temp::new(path, 0o600).map_err(io)?;
+        let file = temp.file().map_err(io)?;
+        let mut sink = Sink::to_file(file);
+        fill(&mut sink).map_err(io)?;
+        let sha256 = sink.finish().map_err(io)?;
+        if mode & 0o777 != 0o600 {
+            sys::set_mode(file, mode & 0o777).map_err(io)?;
+        }
+        if let Some(time) = time {
+            stamp::restore_time(file, time).map_err(io)?;
+        }
+        sys::begin_writeback(file);
+        Ok(Filled { temp, sha256 })
+    }
+}
+
+/// Prepares the step in which a new file gets its name.
+pub(super) fn created(
+    place: Place,
+    filled: Filled,
+    options: &WriteOptions<'_>,
+    record: &mut Record<'_>,
+) -> Result<Ready, Refusal> {
+    // The folders are removed after the file if this fails.
+    let Place { path, folders } = place;
+    let Filled { temp: mut new, sha256 } = filled;
+    let io = |source| Refusal::io(&path, source);
     let file = new.file().map_err(io)?;
-    let mut sink = Sink { into: Into::File(file), hash: Sha256::new() };
-    fill(&mut sink).map_err(io)?;
-    let sha256 = Some(hex(&sink.hash.finalize()));
-    if mode & 0o777 != 0o600 {
-        sys::set_mode(file, mode & 0o777).map_err(io)?;
-    }
-    if let Some(time) = time {
-        stamp::restore_time(file, time).map_err(io)?;
-    }
     record.sync(file).map_err(io)?;
     if let Some(Err(why)) = options.prove.map(|prove| prove(new.path())) {
-        return Err(Refusal::Unproved { path: path.to_owned(), why });
+        return Err(Refusal::Unproved { path, why });
     }
-    let real = match fs::canonicalize(sys::folder_of(path)) {
+    let real = match fs::canonicalize(sys::folder_of(&path)) {
         Ok(folder) => folder.join(path.file_name().unwrap_or_default()),
-        Err(_) => path.to_owned(),
+        Err(_) => path.clone(),
     };
-    let after = State { sha256, ..State::read(file).map_err(io)? };
+    let after = State { sha256: Some(sha256), ..State::read(file).map_err(io)? };
     new.is_written();
     let step = Step {
         after: Some(after),
@@ -527,12 +621,27 @@ pub(super) fn check_remove(path: &Path, stamp: &Stamp) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Prepares the removal of a file whose content is in a new file, composed of `pieces`. The backup
-/// is a patch of the new file.
+/// What a file that moves leaves behind: the patch that makes it from the new file, and its hash. Without a
+/// patch, it is backed up as a whole.
+pub(super) struct Left(Option<(Vec<u8>, String)>);
+
+impl Left {
+    /// Reads a file whose content is in a new file, composed of `pieces`.
+    pub(super) fn read(guard: &Guard, stamp: &Stamp, pieces: &[Piece]) -> Result<Left, Refusal> {
+        let io = |source| Refusal::io(&guard.path, source);
+        let Some(patch) = patch::inverse(pieces, &guard.file, stamp.len).map_err(io)? else {
+            return Ok(Left(None));
+        };
+        let sha256 = hash_of(&guard.file, 0, stamp.len).map_err(io)?;
+        Ok(Left(Some((patch, sha256))))
+    }
+}
+
+/// Prepares the removal of a file whose content is in a new file. The backup is a patch of the new file.
 pub(super) fn remove_moved(
     guard: &Guard,
     stamp: &Stamp,
-    pieces: &[Piece],
+    left: Left,
     new: &Ready,
     emptied: Vec<Emptied>,
     record: &mut Record<'_>,
@@ -542,17 +651,16 @@ pub(super) fn remove_moved(
     if Stamp::take(&guard.file).map_err(io)? != *stamp {
         return Err(Refusal::Changed { path: path.clone() });
     }
-    let Some(patch) = patch::inverse(pieces, &guard.file, stamp.len).map_err(io)? else {
+    let Left(Some((patch, sha256))) = left else {
         let ready = remove(guard, stamp, record)?;
         return Ok(Ready { step: Step { emptied, ..ready.step }, ..ready });
     };
     let before = State::read(&guard.file).map_err(io)?;
-    let sha256 = Some(hash_of(&guard.file, 0, before.bytes).map_err(io)?);
     let backup = record.back_up_patch(&patch)?;
     record.note_folder(sys::folder_of(path));
     let name = temp::name_beside(path);
     let step = Step {
-        before: Some(State { sha256, ..before }),
+        before: Some(State { sha256: Some(sha256), ..before }),
         backup,
         temp: Some(name.clone()),
         base: Some(new.step.path.clone()),
