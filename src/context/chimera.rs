@@ -16,7 +16,7 @@ use std::io;
 const NO_MESSAGE: &str = "Chimera crashes on a message that is not an object";
 
 /// The text that the program puts around the summary of a compaction.
-const SUMMARY: Part = Part::Wrapped("[Session compacted. Summary: ", "]");
+const SUMMARY: Part = Part::Wrapped(&["[Session compacted. Summary: ", "]"]);
 
 pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
     let mut context = Context::default();
@@ -115,7 +115,7 @@ impl Pairs {
 }
 
 pub(super) fn read_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
-    if let Part::Wrapped(before, behind) = message.part {
+    if let Part::Wrapped([before, behind]) = message.part {
         let summary = member(line, "summary").unwrap_or_default();
         let text: Cow<'l, str> = format!("{before}{}{behind}", string(summary).unwrap_or_default()).into();
         let blocks = vec![super::Block::Text(text.clone())];

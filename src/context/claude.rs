@@ -79,7 +79,7 @@ pub(super) fn build(
                 patches.push(Patch::MadeUp { text: made.phrase() });
             }
         }
-        let part = Part::Claude(message.parts);
+        let part = Part::Claude(message.parts.into());
         context.messages.push(Message { entry: message.entry, role: role.into(), origin, patches, part });
     }
     if let Some(reply) = model {

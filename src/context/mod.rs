@@ -198,6 +198,10 @@ pub enum Patch {
 }
 
 impl Patch {
+    fn result_made_up(call: &str, tool: &str, text: &'static str) -> Patch {
+        Patch::ResultMadeUp { call: call.to_owned(), tool: tool.to_owned(), text }
+    }
+
     /// Returns whether the message is not sent because of this patch.
     pub fn withholds(&self) -> bool {
         matches!(self, Patch::Excluded | Patch::EndedBadly | Patch::UnknownRole)
@@ -443,7 +447,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// Where in its line a message is.
+/// Where in its line a message is. Small, because a context may have millions of messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Part {
     /// The line is a message.
@@ -453,7 +457,7 @@ enum Part {
     /// `summary` of the line.
     Summary,
     /// `summary` of the line, with the text that the program puts around it.
-    Wrapped(&'static str, &'static str),
+    Wrapped(&'static [&'static str; 2]),
     /// `systemMessage` of the line.
     System,
     /// An item of `retainedTail` of the line.
@@ -467,14 +471,24 @@ enum Part {
     /// The results in a reply of Gemini.
     Results,
     /// A prompt of OpenCode, up to the part with the id `end`, which was undone.
-    Prompt { end: Option<String> },
-    /// What the request `number` of a reply of OpenCode gave, or one result of its calls, up to the
-    /// part with the id `end`, which was undone.
-    Step { number: usize, result: Option<usize>, end: Option<String>, thoughts_as_text: bool, media: Media },
+    Prompt { end: Option<Box<str>> },
+    /// A part of a reply of OpenCode.
+    Step(Box<StepPart>),
     /// The files that came with the results of a reply of OpenCode, if they are sent after it.
-    Files { end: Option<String>, media: Media },
+    Files { end: Option<Box<str>>, media: Media },
     /// Parts of a message of Claude Code.
-    Claude(Vec<crate::format::claude::request::Part>),
+    Claude(Box<[crate::format::claude::request::Part]>),
+}
+
+/// What the request `number` of a reply of OpenCode gave, or one result of its calls, up to the part with
+/// the id `end`, which was undone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct StepPart {
+    number: usize,
+    result: Option<usize>,
+    end: Option<Box<str>>,
+    thoughts_as_text: bool,
+    media: Media,
 }
 
 /// The files that a provider takes with the results of calls.

@@ -9,7 +9,7 @@
 //! a prompt after the reply. An export has the name of the provider, not its kind: a name that OpenCode
 //! does not bring along is taken for one of the others, like most that users set up.
 
-use super::{Context, Media, Message, Model, Origin, Part, Patch, Said, Why};
+use super::{Context, Media, Message, Model, Origin, Part, Patch, Said, StepPart, Why};
 use crate::format::opencode::{Revert, Step, prompt, steps};
 use crate::format::{Block, Session};
 use crate::json::{Members, each_object, member};
@@ -65,7 +65,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
             continue;
         }
         source.read(session.span(fact.entry), &mut line)?;
-        let end = end.clone().filter(|_| Some(fact.entry) == leaf);
+        let end: Option<Box<str>> = end.clone().filter(|_| Some(fact.entry) == leaf).map(Into::into);
         let before = context.messages.len();
         let origin = if fact.is_summary { Origin::Compaction } else { Origin::Message };
         if fact.is_user {
@@ -81,12 +81,9 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
                 if is_silent(&step, is_other) {
                     continue;
                 }
-                let part = |result| Part::Step {
-                    number,
-                    result,
-                    end: end.clone(),
-                    thoughts_as_text: is_other,
-                    media,
+                let part = |result| {
+                    let (end, thoughts_as_text) = (end.clone(), is_other);
+                    Part::Step(Box::new(StepPart { number, result, end, thoughts_as_text, media }))
                 };
                 has_files |= step.files.iter().flatten().any(|(mime, _)| is_apart(media, mime));
                 context.messages.push(Message::new(fact.entry, "assistant", origin, part(None)));
@@ -96,9 +93,8 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
                         continue;
                     }
                     // Results are sent in the order of the calls.
-                    let (call, tool) = (call.to_string(), tool.to_string());
                     let last = context.messages.last_mut().expect("the reply was added");
-                    last.patches.push(Patch::ResultMadeUp { call, tool, text: INTERRUPTED });
+                    last.patches.push(Patch::result_made_up(call, tool, INTERRUPTED));
                 }
             }
             if has_files {
@@ -248,7 +244,8 @@ pub(super) fn read_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
             let apart = files.filter(|(mime, _)| is_apart(*media, mime)).map(|(_, file)| file);
             std::iter::once(Block::Text(ATTACHED.into())).chain(apart).collect()
         }
-        Part::Step { number, result, end, thoughts_as_text, media } => {
+        Part::Step(part) => {
+            let StepPart { number, result, end, thoughts_as_text, media } = &**part;
             let mut step = steps(line, end.as_deref()).into_iter().nth(*number).unwrap_or_default();
             let mut blocks = match result {
                 Some(at) => {

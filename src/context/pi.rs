@@ -14,8 +14,10 @@ use crate::format::flaws::is_role;
 use crate::format::{Block, Content, Format, OtherKind, Session};
 use crate::json::{each_item, each_member, string};
 use crate::model::{FaultKind, Flags, Ix, Key, Kind, Source};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::ops::Range;
 
 /// The text that pi sends in place of a missing result.
 const NO_RESULT: &str = "No result provided";
@@ -67,7 +69,14 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
         return Ok(Context { thinking: Some("off".into()), ..Context::default() });
     };
     let path = session.tree.path(leaf);
-    let mut build = Build { session, source, line: Vec::new(), context: Context::default(), replacing: None };
+    let mut build = Build {
+        session,
+        source,
+        line: Vec::new(),
+        context: Context::default(),
+        calls: Calls::default(),
+        replacing: None,
+    };
     let path = build.without_popped(path)?;
     let from = build.begins(&path)?;
     build.settings(&path[from..])?;
@@ -78,12 +87,12 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
         build.leave_out_calls(&mut drafts);
         build.leave_out_failures(&mut drafts);
         leave_out_roles(session.format, &mut drafts);
-        pair_as_omp(&mut drafts);
+        pair_as_omp(&build.calls, &mut drafts);
     } else {
         if matches!(session.format, Format::Pi | Format::PiV1 | Format::PiV2 | Format::Harness) {
             leave_out_roles(session.format, &mut drafts);
         }
-        on_the_way(&mut drafts);
+        on_the_way(&build.calls, &mut drafts);
         build.explain(&path, &mut drafts)?;
     }
     let Build { mut context, .. } = build;
@@ -92,8 +101,11 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
         note_added(session, source, &mut context.messages)?;
     }
     // The path follows the links, not the order of the file, and so must the dropped entries.
-    let place: HashMap<Ix, usize> = path.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
-    context.dropped.sort_by_key(|dropped| place.get(&dropped.entry).copied());
+    let mut place = vec![None; session.entries.len()];
+    for (at, entry) in (0u32..).zip(&path) {
+        place[entry.index()] = Some(at);
+    }
+    context.dropped.sort_by_key(|dropped| place[dropped.entry.index()]);
     Ok(context)
 }
 
@@ -117,6 +129,7 @@ struct Build<'s> {
     source: &'s dyn Source,
     line: Vec<u8>,
     context: Context,
+    calls: Calls,
     /// The compaction for which entries were left out, once all entries are chosen.
     replacing: Option<Ix>,
 }
@@ -130,11 +143,68 @@ struct Chosen {
     history: Option<usize>,
 }
 
+/// The calls of all drafts, with their ids in one text: a long session has very many.
+#[derive(Default)]
+struct Calls {
+    list: Vec<Call>,
+    text: String,
+    /// Where each id ends in the text.
+    ends: Vec<usize>,
+    tools: Vec<String>,
+}
+
+/// A call of a tool.
+#[derive(Clone, Copy)]
+struct Call {
+    id: CallId,
+    /// The place of the tool among the names.
+    tool: u32,
+}
+
+/// An id of a call, by its number.
+#[derive(Clone, Copy)]
+struct CallId(u32);
+
+impl Calls {
+    fn add(&mut self, id: &str, tool: &str) {
+        let place = self.tools.iter().position(|known| known == tool).unwrap_or_else(|| {
+            self.tools.push(tool.to_owned());
+            self.tools.len() - 1
+        });
+        let id = self.add_id(id);
+        self.list.push(Call { id, tool: place as u32 });
+    }
+
+    fn add_id(&mut self, id: &str) -> CallId {
+        self.text.push_str(id);
+        self.ends.push(self.text.len());
+        CallId(self.ends.len() as u32 - 1)
+    }
+
+    fn id(&self, id: CallId) -> &str {
+        let at = id.0 as usize;
+        let from = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[from..self.ends[at]]
+    }
+
+    /// Returns the calls of a reply: their ids, and their tools.
+    fn asked_by<'c>(&'c self, draft: &Draft) -> impl Iterator<Item = (&'c str, &'c str)> + use<'c> {
+        let calls = &self.list[draft.calls.start as usize..draft.calls.end as usize];
+        calls.iter().map(|call| (self.id(call.id), &*self.tools[call.tool as usize]))
+    }
+
+    /// Returns the call that a result names.
+    fn answered_by<'c>(&'c self, draft: &Draft) -> Option<&'c str> {
+        draft.answers.map(|id| self.id(id))
+    }
+}
+
 /// An unfinished message, with the facts that the later steps need.
 struct Draft {
     message: Message,
-    calls: Vec<(String, String)>,
-    answers: Option<String>,
+    /// The calls of a reply, in [`Calls`].
+    calls: Range<u32>,
+    answers: Option<CallId>,
     failed: bool,
     /// Whether anything is left of a reply without its calls; for a result, whether it has a text.
     says_more: bool,
@@ -531,7 +601,7 @@ impl Build<'_> {
             Why::Compacted { by } | Why::InProviderHistory { by } => Some(by),
             _ => None,
         });
-        let mut drafts = Vec::new();
+        let mut drafts = Vec::with_capacity(chosen.entries.len());
         for (place, &entry) in chosen.entries.iter().enumerate() {
             let from = drafts.len();
             let why = self.draft(entry, place == 0 && chosen.compaction == Some(entry), &mut drafts)?;
@@ -586,7 +656,7 @@ impl Build<'_> {
                     self.context.refused = Some(NO_MESSAGE);
                     return Ok(Some(Why::Empty));
                 }
-                let draft = message(session.format, entry, &self.line);
+                let draft = message(session.format, entry, &self.line, &mut self.calls);
                 if omp && self.retried() {
                     return Ok(Some(Why::NotForModel));
                 }
@@ -692,21 +762,23 @@ impl Build<'_> {
     /// Removes calls that have no result on the path, as oh-my-pi does, and messages that become
     /// empty.
     fn leave_out_calls(&mut self, drafts: &mut Vec<Draft>) {
-        let answered: HashSet<String> = drafts.iter().filter_map(|draft| draft.answers.clone()).collect();
-        let context = &mut self.context;
+        let (calls, context) = (&self.calls, &mut self.context);
+        let answered: HashSet<&str> = drafts.iter().filter_map(|draft| calls.answered_by(draft)).collect();
         drafts.retain_mut(|draft| {
-            let open = |(id, _): &&(String, String)| !answered.contains(id);
-            let left_out: Vec<_> = draft.calls.iter().filter(open).cloned().collect();
-            if left_out.is_empty() {
+            let open = |(id, _): &(&str, &str)| !answered.contains(id);
+            let left_out = calls.asked_by(draft).filter(open).count();
+            if left_out == 0 {
                 return true;
             }
-            if !draft.says_more && left_out.len() == draft.calls.len() {
+            if !draft.says_more && left_out == draft.calls.len() {
                 context.dropped.extend(
                     draft.message.entry.map(|entry| super::Dropped { entry, why: Why::CallsLeftOut }),
                 );
                 return false;
             }
-            let patches = left_out.into_iter().map(|(call, tool)| Patch::CallLeftOut { call, tool });
+            let left_out = calls.asked_by(draft).filter(open);
+            let patches = left_out
+                .map(|(call, tool)| Patch::CallLeftOut { call: call.to_owned(), tool: tool.to_owned() });
             draft.message.patches.extend(patches);
             true
         });
@@ -716,21 +788,21 @@ impl Build<'_> {
     fn leave_out_failures(&mut self, drafts: &mut Vec<Draft>) {
         let mut why: Vec<Option<Why>> = vec![None; drafts.len()];
         // Results are searched only after their reply, so one pass from the start finds them all.
+        let (calls, context) = (&self.calls, &mut self.context);
         let mut dropped_calls: HashSet<&str> = HashSet::new();
         for at in 0..drafts.len() {
             let draft = &drafts[at];
-            if draft.answers.as_ref().is_some_and(|call| dropped_calls.contains(&**call)) {
+            if calls.answered_by(draft).is_some_and(|call| dropped_calls.contains(call)) {
                 why[at] = Some(Why::AnswersDropped);
             }
             let excused = drafts.get(at + 1).is_some_and(|next| next.interrupted);
             if draft.failed && !excused {
                 why[at] = Some(Why::EndedBadly);
                 let open = |call: &&str| !draft.left_out(call);
-                dropped_calls.extend(draft.calls.iter().map(|(id, _)| &**id).filter(open));
+                dropped_calls.extend(calls.asked_by(draft).map(|(id, _)| id).filter(open));
             }
         }
         let mut why = why.into_iter();
-        let context = &mut self.context;
         drafts.retain(|draft| match (why.next().flatten(), draft.message.entry) {
             (Some(why), Some(entry)) => {
                 context.drop(entry, why);
@@ -743,14 +815,7 @@ impl Build<'_> {
 
 impl Draft {
     fn new(message: Message) -> Draft {
-        Draft {
-            message,
-            calls: Vec::new(),
-            answers: None,
-            failed: false,
-            says_more: true,
-            interrupted: false,
-        }
+        Draft { message, calls: 0..0, answers: None, failed: false, says_more: true, interrupted: false }
     }
 
     /// Takes the content from an edit, if the role allows it.
@@ -758,7 +823,7 @@ impl Draft {
         if matches!(&*self.message.role, "user" | "assistant" | "toolResult" | "custom") {
             self.message.part = Part::Edit(by);
             self.message.patches.push(Patch::Edited { by });
-            self.calls.clear();
+            self.calls = 0..0;
         }
     }
 
@@ -771,23 +836,25 @@ impl Draft {
 }
 
 /// Makes the draft of a line that is a message.
-fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
+fn message(format: Format, entry: Ix, line: &[u8], calls: &mut Calls) -> Draft {
     let content = Content::read(format, line);
     let message = member(line, "message").unwrap_or_default();
     let role = match (&*content.role, format) {
-        ("hookMessage", Format::PiV1 | Format::PiV2) => "custom".to_owned(),
-        (role, _) => role.to_owned(),
+        ("hookMessage", Format::PiV1 | Format::PiV2) => "custom",
+        (role, _) => role,
     };
-    let mut draft = Draft::new(Message::new(entry, role, Origin::Message, Part::Message));
+    let mut draft = Draft::new(Message::new(entry, role_name(role), Origin::Message, Part::Message));
     match &*content.role {
         "assistant" => {
-            draft.calls = content.calls().map(|(id, name, _)| (id.to_owned(), name.to_owned())).collect();
+            let from = calls.list.len() as u32;
+            content.calls().for_each(|(id, tool, _)| calls.add(id, tool));
+            draft.calls = from..calls.list.len() as u32;
             draft.failed = matches!(content.ended.as_deref(), Some("error" | "aborted"));
             draft.says_more = each_item(member(message, "content").unwrap_or_default())
                 .any(|block| !matches!(&*text(block, "type"), "toolCall" | "redactedThinking"));
         }
         "toolResult" => {
-            draft.answers = Some(content.answers().next().unwrap_or_default().to_owned());
+            draft.answers = Some(calls.add_id(content.answers().next().unwrap_or_default()));
             let stored = member(message, "content").unwrap_or_default();
             draft.says_more = each_item(stored)
                 .any(|block| text(block, "type") == "text" && !text(block, "text").trim().is_empty());
@@ -799,6 +866,15 @@ fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
         _ => {}
     }
     draft
+}
+
+/// Returns the name of a role; one that is known costs nothing.
+fn role_name(role: &str) -> Cow<'static, str> {
+    const KNOWN: [&str; 6] = ["user", "assistant", "toolResult", "custom", "bashExecution", "system"];
+    match KNOWN.into_iter().find(|known| *known == role) {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(role.to_owned()),
+    }
 }
 
 /// Returns the text of notes that oh-my-pi accepts: an object with a version and a text, and
@@ -824,23 +900,23 @@ fn leave_out_roles(format: Format, drafts: &mut [Draft]) {
 /// Treats results as oh-my-pi does on the way to the model. The results of a reply are sent right after
 /// it: what follows it directly, then the first of each missing one that comes later, or a made-up one.
 /// All others are left out; one that no call asked for becomes a text, unless calls wait for their results.
-fn pair_as_omp(drafts: &mut Vec<Draft>) {
-    let calls = |draft: &Draft| {
-        let sent = draft.calls.iter().filter(|(id, _)| !draft.left_out(id));
-        sent.cloned().collect::<Vec<_>>()
+fn pair_as_omp(calls: &Calls, drafts: &mut Vec<Draft>) {
+    let sent = |draft: &Draft| {
+        let sent = calls.asked_by(draft).filter(|(id, _)| !draft.left_out(id));
+        sent.collect::<Vec<_>>()
     };
-    let asked: HashSet<String> = drafts.iter().flat_map(calls).map(|(id, _)| id).collect();
-    let mut results: HashMap<String, Vec<usize>> = HashMap::new();
+    let asked: HashSet<&str> = drafts.iter().flat_map(sent).map(|(id, _)| id).collect();
+    let mut results: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, draft) in drafts.iter().enumerate().filter(|(_, draft)| draft.message.is_sent()) {
-        if let Some(call) = &draft.answers {
-            results.entry(call.clone()).or_default().push(at);
+        if let Some(call) = calls.answered_by(draft) {
+            results.entry(call).or_default().push(at);
         }
     }
-    let mut answered: HashSet<String> = HashSet::new();
+    let mut answered: HashSet<&str> = HashSet::new();
     // The calls of the last reply, and where it is.
-    let (mut waiting, mut from): (Vec<(String, String)>, usize) = (Vec::new(), 0);
+    let (mut waiting, mut from): (Vec<(&str, &str)>, usize) = (Vec::new(), 0);
     // The waiting calls without a result.
-    let mut open: HashSet<String> = HashSet::new();
+    let mut open: HashSet<&str> = HashSet::new();
     let mut left: Vec<Option<Draft>> = std::mem::take(drafts).into_iter().map(Some).collect();
     let mut asking = 0;
     for at in 0..=left.len() {
@@ -849,8 +925,8 @@ fn pair_as_omp(drafts: &mut Vec<Draft>) {
         });
         if !is_result {
             for (call, tool) in waiting.drain(..).filter(|(call, _)| open.remove(call)) {
-                answered.insert(call.clone());
-                let later = results.get(&call).and_then(|all| all.iter().find(|result| **result > from));
+                answered.insert(call);
+                let later = results.get(call).and_then(|all| all.iter().find(|result| **result > from));
                 match later.and_then(|result| left[*result].take()) {
                     Some(mut draft) => {
                         draft.message.patches.push(Patch::Moved);
@@ -858,23 +934,23 @@ fn pair_as_omp(drafts: &mut Vec<Draft>) {
                     }
                     None => {
                         let text = if drafts[asking].failed { ABORTED } else { NO_RESULT };
-                        drafts[asking].message.patches.push(Patch::ResultMadeUp { call, tool, text });
+                        drafts[asking].message.patches.push(Patch::result_made_up(call, tool, text));
                     }
                 }
             }
         }
         let Some(mut draft) = left.get_mut(at).and_then(Option::take) else { continue };
-        match draft.answers.clone().filter(|_| draft.message.is_sent()) {
+        match calls.answered_by(&draft).filter(|_| draft.message.is_sent()) {
             None if draft.message.is_sent() => {
-                (waiting, from, asking) = (calls(&draft), at, drafts.len());
-                open = waiting.iter().map(|(id, _)| id.clone()).filter(|id| !answered.contains(id)).collect();
+                (waiting, from, asking) = (sent(&draft), at, drafts.len());
+                open = waiting.iter().map(|(id, _)| *id).filter(|id| !answered.contains(id)).collect();
             }
             None => {}
-            Some(call) if open.remove(&call) => drop(answered.insert(call)),
-            Some(call) if asked.contains(&call) || !draft.says_more || !open.is_empty() => {
-                draft.message.patches.push(Patch::ResultLeftOut { call });
+            Some(call) if open.remove(call) => drop(answered.insert(call)),
+            Some(call) if asked.contains(call) || !draft.says_more || !open.is_empty() => {
+                draft.message.patches.push(Patch::ResultLeftOut { call: call.to_owned() });
             }
-            Some(call) => draft.message.patches.push(Patch::AsText { call }),
+            Some(call) => draft.message.patches.push(Patch::AsText { call: call.to_owned() }),
         }
         drafts.push(draft);
     }
@@ -882,32 +958,32 @@ fn pair_as_omp(drafts: &mut Vec<Draft>) {
 
 /// Changes the context as pi does on the way to the model: failed replies, and commands that the
 /// user kept private, are left out; a call without a result before the next turn gets one.
-fn on_the_way(drafts: &mut [Draft]) {
+fn on_the_way(calls: &Calls, drafts: &mut [Draft]) {
     let mut asking: Option<usize> = None;
     // The calls of that reply: each result looks up its own.
-    let mut asking_for: HashSet<String> = HashSet::new();
-    let mut answered: HashSet<String> = HashSet::new();
-    let mut asked: HashSet<String> = HashSet::new();
-    let mut made_up: HashSet<String> = HashSet::new();
+    let mut asking_for: HashSet<&str> = HashSet::new();
+    let mut answered: HashSet<&str> = HashSet::new();
+    let mut asked: HashSet<&str> = HashSet::new();
+    let mut made_up: HashSet<&str> = HashSet::new();
     for at in 0..=drafts.len() {
         let Some(draft) = drafts.get_mut(at) else {
-            close(drafts, asking, &answered, &mut made_up);
+            close(calls, drafts, asking, &answered, &mut made_up);
             return;
         };
         if !draft.message.is_sent() || draft.message.role == "system" {
             continue;
         }
-        if let Some(call) = draft.answers.clone() {
-            let is_asking = asking_for.contains(&call);
-            let why = match asked.contains(&call) {
+        if let Some(call) = calls.answered_by(draft) {
+            let is_asking = asking_for.contains(call);
+            let why = match asked.contains(call) {
                 _ if call.is_empty() => Some(NoCall::Unnamed),
                 false => Some(NoCall::NotOnPath),
-                true if is_asking && !answered.contains(&call) => None,
-                true if !is_asking && made_up.contains(&call) => Some(NoCall::TooLate),
+                true if is_asking && !answered.contains(call) => None,
+                true if !is_asking && made_up.contains(call) => Some(NoCall::TooLate),
                 true => Some(NoCall::Answered),
             };
             if let Some(why) = why {
-                drafts[at].message.patches.push(Patch::NoCall { call: call.clone(), why });
+                draft.message.patches.push(Patch::NoCall { call: call.to_owned(), why });
             }
             answered.insert(call);
             continue;
@@ -917,12 +993,12 @@ fn on_the_way(drafts: &mut [Draft]) {
         }
         let asks = !draft.failed && !draft.calls.is_empty();
         if asks {
-            asked.extend(draft.calls.iter().map(|(id, _)| id.clone()));
+            asked.extend(calls.asked_by(draft).map(|(id, _)| id));
         }
-        close(drafts, asking.take(), &answered, &mut made_up);
+        close(calls, drafts, asking.take(), &answered, &mut made_up);
         asking_for.clear();
         if asks {
-            asking_for.extend(drafts[at].calls.iter().map(|(id, _)| id.clone()));
+            asking_for.extend(calls.asked_by(&drafts[at]).map(|(id, _)| id));
             asking = Some(at);
             answered.clear();
         }
@@ -930,19 +1006,19 @@ fn on_the_way(drafts: &mut [Draft]) {
 }
 
 /// Adds a result to each call of the reply `asking` that has none.
-fn close(
+fn close<'c>(
+    calls: &'c Calls,
     drafts: &mut [Draft],
     asking: Option<usize>,
-    answered: &HashSet<String>,
-    made_up: &mut HashSet<String>,
+    answered: &HashSet<&str>,
+    made_up: &mut HashSet<&'c str>,
 ) {
     let Some(draft) = asking.and_then(|at| drafts.get_mut(at)) else { return };
-    for (call, tool) in &draft.calls {
+    for (call, tool) in calls.asked_by(draft) {
         made_up.remove(call);
         if !answered.contains(call) {
-            made_up.insert(call.clone());
-            let (call, tool) = (call.clone(), tool.clone());
-            draft.message.patches.push(Patch::ResultMadeUp { call, tool, text: NO_RESULT });
+            made_up.insert(call);
+            draft.message.patches.push(Patch::result_made_up(call, tool, NO_RESULT));
         }
     }
 }
