@@ -1,7 +1,7 @@
 //! Walking the members of an object and the items of a list that the reader has already checked.
 
 use super::fields::Str;
-use super::scan::closing_quote;
+use super::scan::{closing_quote, end_of_container};
 use super::string::decode;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -304,33 +304,15 @@ static ENDS_WORD: [bool; 256] = {
 };
 
 fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut at = from;
-    loop {
-        match bytes.get(at)? {
-            b'"' => at = end_of_string(bytes, at)?,
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' | b']' => {
-                depth = depth.checked_sub(1)?;
-                at += 1;
-            }
-            b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' if depth > 0 => {
-                at += 1;
-                continue;
-            }
-            _ => {
-                let len = bytes[at..].iter().take_while(|byte| !ENDS_WORD[usize::from(**byte)]).count();
-                if len == 0 {
-                    return None;
-                }
-                at += len;
-            }
-        }
-        if depth == 0 {
-            return Some(at);
+    match bytes.get(from)? {
+        b'"' => end_of_string(bytes, from),
+        b'{' | b'[' => match bytes.get(from + 1) {
+            Some(b'}' | b']') => Some(from + 2),
+            _ => Some(from + end_of_container(&bytes[from..])?),
+        },
+        _ => {
+            let len = bytes[from..].iter().take_while(|byte| !ENDS_WORD[usize::from(**byte)]).count();
+            (len > 0).then_some(from + len)
         }
     }
 }

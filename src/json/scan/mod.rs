@@ -19,6 +19,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod container_end;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
@@ -26,6 +27,7 @@ mod string_end;
 
 use super::string;
 
+pub(super) use container_end::end_of_container;
 pub(super) use string_end::closing_quote;
 
 /// The bytes handled at a time.

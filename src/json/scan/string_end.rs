@@ -47,6 +47,11 @@ fn unescaped((quote, backslash): (u32, u32), carry: &mut u32) -> u32 {
     if backslash | *carry == 0 {
         return quote;
     }
+    // Whether the last byte escapes the next depends on a run of backslashes that ends there.
+    if quote == 0 && backslash >> 31 == 0 {
+        *carry = 0;
+        return 0;
+    }
     let (escaped, next) = super::escaped(u64::from(backslash), u64::from(*carry));
     // The chunk is the lower half of a block: what follows it is the first bit of the upper half.
     *carry = (escaped >> 32) as u32 & 1;
