@@ -161,11 +161,11 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
                 paths.push(path.clone());
                 faults += opened.session.faults.len();
                 if is_page {
-                    page.add(&counted, number, &fresh);
+                    page.add(&counted, number, &fresh, window.is_open());
                 }
                 if !args.by.is_empty() && args.by != [By::Branch] {
                     let branches = if number == 0 { &branches[..] } else { &[] };
-                    counted.grouped(number, &fresh, &args.by, branches, &mut by);
+                    counted.grouped(number, &fresh, &args.by, window.is_open(), branches, &mut by);
                 }
             }
             if args.by == [By::Branch] {
@@ -321,6 +321,7 @@ impl Counted {
         number: usize,
         fresh: &Fresh,
         what: &[By],
+        is_whole: bool,
         branches: &[Option<String>],
         by: &mut BTreeMap<Vec<String>, Group>,
     ) {
@@ -359,7 +360,13 @@ impl Counted {
             })
         };
         let group = |item: Item<'_>| what.iter().map(|what| key(*what, item)).collect::<Option<Vec<_>>>();
-        for (names, sum) in stats::grouped_by(session, facts, fresh, group) {
+        // A whole session is in one of these groups.
+        let is_together =
+            is_whole && what.iter().all(|by| matches!(by, By::Session | By::Project | By::Agent));
+        for (names, mut sum) in stats::grouped_by(session, facts, fresh, group) {
+            if is_together {
+                sum.take_own_total(session);
+            }
             let group = by.entry(names.clone()).or_default();
             group.names = names;
             group.sum.join(sum);

@@ -25,11 +25,11 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Counts one of the files of a session.
-    pub(super) fn add(&mut self, counted: &Counted, number: usize, fresh: &Fresh) {
+    pub(super) fn add(&mut self, counted: &Counted, number: usize, fresh: &Fresh, is_whole: bool) {
         let groups =
             [(By::Day, &mut self.days), (By::File, &mut self.files), (By::Project, &mut self.projects)];
         for (by, into) in groups {
-            counted.grouped(number, fresh, &[by], &[], into);
+            counted.grouped(number, fresh, &[by], is_whole, &[], into);
         }
     }
 

@@ -102,8 +102,13 @@ impl Sum {
         sum
     }
 
-    /// Replaces the cost that the entries of a session add up to with the total that the agent
-    /// itself keeps, plus the cost `before`: the entries are rarely complete.
+    /// Replaces the cost that the entries of a session add up to with the total that the agent itself
+    /// keeps, if it keeps one: the entries are rarely complete. Only for the sum of the whole session.
+    pub fn take_own_total(&mut self, session: &Session) {
+        self.take_agents_cost(session, Before::default());
+    }
+
+    /// Does the same in a sum over sessions, of which those before cost `before`.
     fn take_agents_cost(&mut self, session: &Session, before: Before) {
         if let Some(cost) = session.claude.cost.filter(|_| session.claude.agent.is_none()) {
             self.taken.usage.cost = Some(before.cost.unwrap_or(0.0) + cost.0);
