@@ -133,6 +133,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let prices = config.prices();
     let files = Files::resolve(&args.files, &args.scope, global, ui)?;
     let groups = files.sessions();
+    let is_only = matches!(&groups[..], [files] if files.len() == 1);
     let mut total = Total::default();
     let mut sessions: Vec<Row> = Vec::new();
     let mut by: BTreeMap<Vec<String>, Group> = BTreeMap::new();
@@ -141,7 +142,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let (mut faults, mut failures) = (0, Failures::default());
     for batch in groups.chunks(32) {
         let progress = session_arg::reading(global, batch.iter().flatten().map(|path| &**path));
-        let counted = parallel::map(batch, |files| Counted::count(files, &prices, &window, global));
+        let counted = parallel::map(batch, |files| Counted::count(files, is_only, &prices, &window, global));
         drop(progress);
         for (files_of, counted) in batch.iter().zip(counted) {
             let counted = match counted {
@@ -245,6 +246,7 @@ struct Group {
 impl Counted {
     fn count(
         files: &[PathBuf],
+        is_only: bool,
         prices: &Prices,
         window: &Window,
         global: &Global,
@@ -257,7 +259,7 @@ impl Counted {
                 Err(error) if error.is_no_session() && !counted.is_empty() => continue,
                 opened => opened?,
             };
-            let facts = Facts::read(&opened.session, &opened.files, prices)
+            let facts = Facts::read(&opened.session, &opened.files, prices, is_only)
                 .map_err(|source| store::Error::Io { path: path.clone(), source })?;
             match window.is_open() {
                 true => sum.add(&opened.session, &facts),

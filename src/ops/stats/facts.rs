@@ -23,7 +23,8 @@ pub struct Facts {
     pub files: Vec<FileCall>,
     /// The names of tools and models; the other fields refer to them by index.
     pub names: Vec<String>,
-    /// For each entry, by index, the hash that identifies it in a copy of the session.
+    /// For each entry, by index, the hash that identifies it in a copy of the session; empty if the
+    /// session is the only one.
     pub twins: Vec<u64>,
 }
 
@@ -32,7 +33,7 @@ pub struct Facts {
 pub struct Spent {
     /// The entry; for a reply of several entries, the last.
     pub entry: Ix,
-    /// The hash that identifies it in a copy of the session.
+    /// The hash that identifies it in a copy of the session. Nothing if the session is the only one.
     pub twin: u64,
     /// The model, as an index into the names; `None` if the line contains none.
     pub model: Option<u32>,
@@ -79,13 +80,17 @@ pub struct FileCall {
 impl Facts {
     /// Reads the facts of the entries that are part of the tree. Costs a pass over their bytes.
     ///
-    /// Usage without a cost gets one from `prices`, if they contain the model.
-    pub fn read(session: &Session, source: &dyn Source, prices: &Prices) -> io::Result<Facts> {
+    /// Usage without a cost gets one from `prices`, if they contain the model. If the session is the
+    /// only one that is counted, nothing is looked for in copies, and lines from which nothing else is
+    /// counted are not read.
+    pub fn read(session: &Session, source: &dyn Source, prices: &Prices, is_only: bool) -> io::Result<Facts> {
+        let twins = if is_only { Vec::new() } else { vec![0; session.entries.len()] };
         let mut reading = Reading {
             session,
             source,
-            facts: Facts { twins: vec![0; session.entries.len()], ..Facts::default() },
-            names: HashMap::new(),
+            facts: Facts { twins, ..Facts::default() },
+            names: HashMap::default(),
+            last_model: None,
             calls: HashMap::default(),
             model: None,
             has_records: session.entries.types().iter().any(|ty| ty == "token_usage_record"),
@@ -115,7 +120,10 @@ struct Reading<'s> {
     session: &'s Session,
     source: &'s dyn Source,
     facts: Facts,
-    names: HashMap<String, u32>,
+    /// The place of each name, by its hash.
+    names: HashMap<Key, u32, BuildKeyHasher>,
+    /// The model of the last reply, as its line spells it, with its place among the names.
+    last_model: Option<([Vec<u8>; 2], u32)>,
     /// The tool of each call, by the call's id.
     calls: HashMap<Key, u32, BuildKeyHasher>,
     /// The last model that was named; only for formats that are only read.
@@ -131,6 +139,9 @@ struct Reading<'s> {
 
 impl Reading<'_> {
     fn entry(&mut self, entry: Ix) -> io::Result<()> {
+        if self.facts.twins.is_empty() && !self.may_tell(entry) {
+            return Ok(());
+        }
         let span = self.session.span(entry);
         let mut lines = std::mem::take(&mut self.lines);
         let file = self.session.files.get(usize::from(span.file));
@@ -144,7 +155,9 @@ impl Reading<'_> {
     fn line(&mut self, entry: Ix, line: &[u8]) {
         let session = self.session;
         let set_twin = |reading: &mut Self, said| {
-            reading.facts.twins[entry.index()] = twin(session, entry, line, said);
+            if let Some(place) = reading.facts.twins.get_mut(entry.index()) {
+                *place = twin(session, entry, line, said);
+            }
         };
         match (session.format, session.entries.ty(entry)) {
             (format, _) if format.is_guest() => {
@@ -208,6 +221,17 @@ impl Reading<'_> {
         let is_again = self.has_records && self.session.entries.ty(entry) == "token_count";
         if content.usage.is_some() && !is_again {
             self.spent(entry, self.model, true, content.usage);
+        }
+    }
+
+    /// Returns whether anything is counted of an entry besides itself.
+    fn may_tell(&self, entry: Ix) -> bool {
+        let is_chimera = self.session.format == Format::Chimera;
+        match self.session.entries.ty(entry) {
+            _ if self.session.format.is_guest() => true,
+            "message" | "user" | "assistant" => self.may_count(entry),
+            "compaction" | "branch_summary" | "usage" | "model_usage" => !is_chimera,
+            _ => false,
         }
     }
 
@@ -295,8 +319,7 @@ impl Reading<'_> {
             }
             let model = self.model(&fields, "model");
             let group = self.session.entries.group(entry);
-            let reply =
-                if group.is_some() { reply_twin(group, line) } else { self.facts.twins[entry.index()] };
+            let reply = if group.is_some() { reply_twin(group, line) } else { self.twin(entry) };
             let mut hash = DefaultHasher::new();
             (reply, number).hash(&mut hash);
             let twin = hash.finish();
@@ -344,31 +367,44 @@ impl Reading<'_> {
     }
 
     fn spent(&mut self, entry: Ix, model: Option<u32>, is_reply: bool, usage: Option<&[u8]>) {
-        let twin = self.facts.twins[entry.index()];
+        let twin = self.twin(entry);
         let usage = usage.filter(|usage| usage.starts_with(b"{")).map(Usage::parse);
         self.facts.spent.push(Spent { entry, twin, model, is_reply, usage });
     }
 
+    /// Returns the hash of an entry in copies; its index if there are none.
+    fn twin(&self, entry: Ix) -> u64 {
+        self.facts.twins.get(entry.index()).copied().unwrap_or(entry.index() as u64)
+    }
+
     /// Returns the model that an object names, with its provider if that is stored.
     fn model(&mut self, object: &Members<'_>, key: &str) -> Option<u32> {
+        // Most replies are of the same model as the one before.
+        let spelled = [object.get(key)?, object.get("provider").unwrap_or_default()];
+        if let Some((known, place)) = &self.last_model
+            && *known == spelled
+        {
+            return Some(*place);
+        }
         let model = object.text(key);
         if model.is_empty() {
             return None;
         }
         let provider = object.text("provider");
-        Some(match provider.is_empty() {
+        let place = match provider.is_empty() {
             true => self.name(&model),
             false => self.name(&format!("{provider}/{model}")),
-        })
+        };
+        self.last_model = Some((spelled.map(<[u8]>::to_vec), place));
+        Some(place)
     }
 
     fn name(&mut self, name: &str) -> u32 {
-        if let Some(known) = self.names.get(name) {
-            return *known;
+        let next = self.facts.names.len() as u32;
+        let place = *self.names.entry(Key::hash(name.as_bytes())).or_insert(next);
+        if place == next {
+            self.facts.names.push(name.to_owned());
         }
-        let place = self.facts.names.len() as u32;
-        self.facts.names.push(name.to_owned());
-        self.names.insert(name.to_owned(), place);
         place
     }
 }

@@ -140,7 +140,8 @@ mod tests {
         ];
         let text = lines.join("\n") + "\n";
         let session = Session::read(text.as_bytes()).unwrap();
-        let facts = Facts::read(&session, &Table(vec![text.into_bytes()]), &Prices::default()).unwrap();
+        let facts =
+            Facts::read(&session, &Table(vec![text.into_bytes()]), &Prices::default(), false).unwrap();
         let mut total = Total::default();
         let fresh = total.add(&session, &facts);
         let models = Models::new(&session, &facts);

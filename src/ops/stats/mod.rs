@@ -178,10 +178,7 @@ impl Sum {
             known.bytes += amount.bytes;
         }
         for (name, tool) in other.tools {
-            let known = self.tools.entry(name).or_default();
-            known.calls += tool.calls;
-            known.results += tool.results;
-            known.errors += tool.errors;
+            self.tools.entry(name).or_default().join(&tool);
         }
         for (name, taken) in other.models {
             self.models.entry(name).or_default().join(&taken);
@@ -197,6 +194,14 @@ impl Sum {
         for big in other.biggest {
             self.big(big);
         }
+    }
+}
+
+impl Tool {
+    fn join(&mut self, other: &Tool) {
+        self.calls += other.calls;
+        self.results += other.results;
+        self.errors += other.errors;
     }
 }
 
@@ -258,30 +263,28 @@ impl Total {
     /// times. The agent's own total is not used.
     pub fn add_between(&mut self, session: &Session, facts: &Facts, wanted: impl Fn(Time) -> bool) -> Fresh {
         let in_time = |ix: Ix| wanted(session.entries.time(ix));
+        let is_only = facts.twins.is_empty();
         let mut fresh = Fresh {
             entries: vec![false; session.entries.len()],
             spent: facts
                 .spent
                 .iter()
-                .map(|spent| !self.spent.contains(&spent.twin) && in_time(spent.entry))
+                .map(|spent| (is_only || !self.spent.contains(&spent.twin)) && in_time(spent.entry))
                 .collect(),
         };
         // Without ids, two entries of one session may well be equal: only those of other sessions
         // count as seen.
         for ix in session.tree.entries_in_tree().filter(|ix| in_time(*ix)) {
-            let is_new = !self.entries.contains(&facts.twins[ix.index()]);
+            let is_new = facts.twins.get(ix.index()).is_none_or(|twin| !self.entries.contains(twin));
             fresh.entries[ix.index()] = is_new;
             self.copies += u64::from(!is_new);
         }
-        self.entries.extend(
-            session
-                .tree
-                .entries_in_tree()
-                .filter(|ix| fresh.entries[ix.index()])
-                .map(|ix| facts.twins[ix.index()]),
-        );
-        let new = facts.spent.iter().zip(&fresh.spent).filter(|(_, is_new)| **is_new);
-        self.spent.extend(new.map(|(spent, _)| spent.twin));
+        if !is_only {
+            let new = session.tree.entries_in_tree().filter(|ix| fresh.entries[ix.index()]);
+            self.entries.extend(new.map(|ix| facts.twins[ix.index()]));
+            let new = facts.spent.iter().zip(&fresh.spent).filter(|(_, is_new)| **is_new);
+            self.spent.extend(new.map(|(spent, _)| spent.twin));
+        }
         let sums = std::slice::from_mut(&mut self.sum);
         let mut given = fresh.spent.iter();
         count(
@@ -338,22 +341,64 @@ fn count(
         }
     }
     let name = |place: u32| facts.names[place as usize].as_str();
+    let mut tools = Tools::new(facts, sums.len());
     for call in &facts.calls {
-        if let Some(sum) = sums.get_mut(place[call.entry.index()] as usize) {
-            slot(&mut sum.tools, name(call.tool)).calls += 1;
+        let at = place[call.entry.index()] as usize;
+        if let Some(sum) = sums.get_mut(at) {
+            tools.slot(sum, Some(call.tool)).calls += 1;
         }
     }
     for result in &facts.results {
-        if let Some(sum) = sums.get_mut(place[result.entry.index()] as usize) {
-            let tool = slot(&mut sum.tools, result.tool.map_or("", name));
+        let at = place[result.entry.index()] as usize;
+        if let Some(sum) = sums.get_mut(at) {
+            let tool = tools.slot(sum, result.tool);
             tool.results += 1;
             tool.errors += u64::from(result.failed);
         }
     }
+    tools.end(sums);
     for given in &facts.spent {
         if let Some(at) = spent(given) {
             let aside = session.entries.flags(given.entry).has(Flags::SIDECHAIN);
             sums[at].spent(given, given.model.map_or("", name), aside);
+        }
+    }
+}
+
+/// Counts tools by the places of their names if there is a single sum: a search for each call by its name
+/// would cost more than reading it.
+struct Tools<'f> {
+    facts: &'f Facts,
+    /// By place; the last one is for results whose tool is unknown. Empty if there are several sums.
+    counts: Vec<Tool>,
+}
+
+impl<'f> Tools<'f> {
+    fn new(facts: &'f Facts, sums: usize) -> Tools<'f> {
+        let places = if sums == 1 { facts.names.len() + 1 } else { 0 };
+        Tools { facts, counts: vec![Tool::default(); places] }
+    }
+
+    fn name(&self, place: usize) -> &'f str {
+        self.facts.names.get(place).map_or("", String::as_str)
+    }
+
+    /// Returns the counts of a tool in a sum.
+    fn slot<'t>(&'t mut self, sum: &'t mut Sum, tool: Option<u32>) -> &'t mut Tool {
+        let place = tool.map_or(self.facts.names.len(), |tool| tool as usize);
+        if self.counts.is_empty() {
+            return slot(&mut sum.tools, self.name(place));
+        }
+        &mut self.counts[place]
+    }
+
+    /// Adds what was counted by place.
+    fn end(self, sums: &mut [Sum]) {
+        let Some(sum) = sums.first_mut() else { return };
+        for (place, counts) in
+            self.counts.iter().enumerate().filter(|(_, counts)| **counts != Tool::default())
+        {
+            slot(&mut sum.tools, self.name(place)).join(counts);
         }
     }
 }
@@ -366,7 +411,8 @@ mod tests {
     fn counted(lines: &[&str]) -> (Session, Facts) {
         let text = lines.join("\n") + "\n";
         let session = Session::read(text.as_bytes()).unwrap();
-        let facts = Facts::read(&session, &Table(vec![text.into_bytes()]), &Prices::default()).unwrap();
+        let facts =
+            Facts::read(&session, &Table(vec![text.into_bytes()]), &Prices::default(), false).unwrap();
         (session, facts)
     }
 
