@@ -134,6 +134,23 @@ fn a_repair_right_after_a_copy_waits() {
     assert_eq!(code(&place.run(&["fsck"])), 0);
 }
 
+/// The wait is over when the file is judged to be quiet, and not a moment before that.
+#[test]
+fn each_write_right_after_a_copy_is_done() {
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            scope.spawn(move || {
+                let place = Place::new("pi/two-attempts.jsonl", "s.jsonl");
+                // The parts of a millisecond differ.
+                std::thread::sleep(Duration::from_micros(number * 377));
+                fs::File::options().append(true).open(&place.session).unwrap().write_all(b"\n").unwrap();
+                let output = place.run(&["label", "done"]);
+                assert_eq!(code(&output), 0, "{number}: {}", said(&output));
+            });
+        }
+    });
+}
+
 const ID: &str = "8a41ccc1-b906-4425-adb7-21c6f1740617";
 
 #[test]

@@ -244,7 +244,8 @@ pub(crate) fn retry<T>(
 /// Waits until a file has not changed for a while, at most until `limit`. Returns whether it became
 /// quiet while it was waited for.
 fn becomes_quiet(path: &Path, limit: Instant, ui: &mut Ui) -> bool {
-    let (began, quiet) = (Instant::now(), WriteOptions::QUIET);
+    // The time at which the write will be judged has milliseconds only.
+    let (began, quiet) = (Instant::now(), WriteOptions::QUIET + Duration::from_millis(5));
     let (mut is_noted, mut has_waited) = (false, false);
     loop {
         let Ok(changed) = std::fs::metadata(path).and_then(|facts| facts.modified()) else { return false };
