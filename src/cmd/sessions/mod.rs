@@ -759,13 +759,13 @@ const FILE: usize = 24;
 const TITLE: usize = 8;
 
 /// Returns the shortest prefixes, of eight characters or more, that distinguish the sessions. A copy has
-/// the id in the name of its file, by which it is found.
+/// the id in the name of its file, if there is one: by that it is found.
 fn short_ids(rows: &[&Row], is_copy: impl Fn(&Row) -> bool) -> Vec<String> {
     let ids: Vec<String> = rows
         .iter()
         .map(|row| {
-            let own = row.summary.id.clone().filter(|_| !is_copy(row));
-            text::one_line(&own.unwrap_or_else(|| locate::id_in_name(&row.path)))
+            let id = row.summary.id.clone().filter(|_| !(is_copy(row) && locate::has_id_in_name(&row.path)));
+            text::one_line(&id.unwrap_or_else(|| locate::id_in_name(&row.path)))
         })
         .collect();
     let mut sorted: Vec<&str> = ids.iter().map(String::as_str).collect();
