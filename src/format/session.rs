@@ -712,11 +712,16 @@ impl Session {
         }
         match self.format {
             Format::PiV1 | Format::PiDesign => {
-                Some("it has an older format version; `bough migrate` upgrades it")
+                Some("it has an older format version; `bough migrate SESSION` upgrades it")
             }
             Format::HarnessV4 => Some("no current agent reads this format"),
             _ => self.is_newer().then_some("its version is newer than any that bough knows"),
         }
+    }
+
+    /// Returns what can be done with a session that is never written to, if anything is known.
+    pub fn instead_of_writing(&self) -> Option<&'static str> {
+        self.program.map(|_| "`bough convert SESSION --to AGENT` writes its conversation for another agent")
     }
 
     /// The entries on the path to where the agent continues, root first; none where that is nowhere.

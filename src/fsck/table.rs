@@ -176,7 +176,7 @@ UnsupportedVersion "unsupported-version" Warning No
     "bough reads as much of the file as it can, and never writes to it."
 LegacyVersion "legacy-version" Info No
     "The file is of an older version of its format."
-    "Agents upgrade the file when they load it; `bough migrate` does the same."
+    "Agents upgrade the file when they load it; `bough migrate SESSION` does the same."
 ForkOfV1 "fork-of-v1" Info No
     "Entries of version 1 follow a header of a later version."
     "pi writes such a file when it forks a session of version 1, and then shows an empty session. See \

@@ -48,6 +48,8 @@ pub enum Error {
     ReadOnly {
         /// The reason.
         why: String,
+        /// What the user can do instead.
+        instead: Option<&'static str>,
     },
     /// The format can't represent the request, or its program could not follow it.
     #[error("{what}")]
@@ -109,9 +111,8 @@ impl Error {
             Error::Labeled { .. } => "`--replace` replaces the label".into(),
             Error::NoPlace { instead, .. } => return instead.clone(),
             Error::BadLabel { .. } => "`bough label NAME [REV]` puts NAME on REV".into(),
-            Error::ReadOnly { .. } | Error::Unresolved { .. } | Error::Io(_) => {
-                return None;
-            }
+            Error::ReadOnly { instead, .. } => return instead.map(str::to_owned),
+            Error::Unresolved { .. } | Error::Io(_) => return None,
         })
     }
 }

@@ -51,7 +51,7 @@ use crate::model::{Fault, FaultKind};
 /// Fails if no current program writes the session's format.
 fn writable(session: &Session) -> Result<(), Error> {
     if let Some(why) = session.read_only() {
-        return Err(Error::ReadOnly { why: why.into() });
+        return Err(Error::ReadOnly { why: why.into(), instead: session.instead_of_writing() });
     }
     if session.format.wants_header() && session.header.is_none() {
         return Err(Error::NoPlace {

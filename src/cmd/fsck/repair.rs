@@ -103,7 +103,7 @@ fn repair_file(
 fn say_what_has_no_way(subject: &Subject, left: &Findings, options: &RepairOptions, ui: &mut Ui) {
     for check in options.with_checks().filter(|check| left.count(*check) > 0) {
         let why = match subject.format() {
-            Format::PiV1 => "entries of version 1 have no ids; `bough migrate` adds them",
+            Format::PiV1 => "entries of version 1 have no ids; `bough migrate SESSION` adds them",
             _ => "no safe repair exists",
         };
         let count = Count("finding", "findings", left.count(check) as usize);

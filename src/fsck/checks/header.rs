@@ -56,7 +56,10 @@ impl Finder<'_> {
             && session.header.is_some()
         {
             self.file(Check::LegacyVersion, || {
-                format!("the file has version {}; `bough migrate` upgrades it to 3", version.unwrap_or("1"))
+                format!(
+                    "the file has version {}; `bough migrate SESSION` upgrades it to 3",
+                    version.unwrap_or("1")
+                )
             });
         }
     }

@@ -137,7 +137,7 @@ pub fn cherry_pick(
 fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
     super::appendable(into)?;
     if let Some(why) = from.read_only() {
-        return Err(super::Error::ReadOnly { why: why.into() }.into());
+        return Err(super::Error::ReadOnly { why: why.into(), instead: from.instead_of_writing() }.into());
     }
     let family = |format| match format {
         Format::Harness | Format::Omp => Format::Pi,
