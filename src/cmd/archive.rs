@@ -205,7 +205,7 @@ fn years(word: &str) -> String {
 
 /// Returns the sessions to archive, with their stores.
 fn sessions(args: &Args, global: &Global) -> Vec<(Store, Found)> {
-    let stores = locate::writable_stores(&global.roots);
+    let stores = locate::stores(&global.roots);
     let store_of = |path: &Path| stores.iter().find(|store| path.starts_with(&store.root)).cloned();
     let found: Vec<Found> = match args.project {
         true => session_arg::of_project(global, locate::Worktrees::Listed),
@@ -227,7 +227,10 @@ fn belonging(store: &Store, path: &Path, beside: &mut Sidecars) -> Vec<Wanted> {
         agent => agent,
     };
     let session = locate::session_id(path);
-    let cwd = home_of(if agent.is_empty() { "pi" } else { agent }, path).map(|home| home.cwd);
+    let cwd = match store.is_guest() {
+        true => locate::cwd_of_guest(path),
+        false => home_of(if agent.is_empty() { "pi" } else { agent }, path).map(|home| home.cwd),
+    };
     let one = |file: PathBuf, main: bool| Wanted {
         agent: agent.to_owned(),
         session: session.clone(),
@@ -242,6 +245,10 @@ fn belonging(store: &Store, path: &Path, beside: &mut Sidecars) -> Vec<Wanted> {
         out.extend(inside.files.into_iter().map(|file| one(file, false)));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
+    if agent == Format::Copilot.agent() {
+        let inside = contents(folder).unwrap_or_default();
+        out.extend(inside.files.into_iter().filter(|file| file != path).map(|file| one(file, false)));
+    }
     let beside = beside.of(path, Some(&session)).unwrap_or_default();
     out.extend(beside.iter().map(|name| one(folder.join(name), false)));
     if agent == "claude"

@@ -215,8 +215,9 @@ pub(super) fn print_copies(
     }
     let was = match into.session.head.entry {
         Some(ix) => format!(
-            " · it was {} (`bough switch -` goes back)",
-            text::one_line(&ids::ShortIds::default().short_id(&into.session, &into.files, ix)?)
+            " · it was {} (`bough switch{} -` goes back)",
+            text::one_line(&ids::ShortIds::default().short_id(&into.session, &into.files, ix)?),
+            session_arg::in_hint(global, into.files.path(0)),
         ),
         None => String::new(),
     };

@@ -119,6 +119,18 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 /// How many columns a terminal needs for showing two sides next to each other.
 const WIDE: usize = 100;
 
+/// Returns how two sessions are compared, if the second word names one, and no entry of the first.
+fn hint_for_two(global: &Global, words: &[String], other: &str) -> Option<String> {
+    let first = words.first()?;
+    let opened = session_arg::by_path(global, &session_arg::by_word(global, first).ok()?).ok()?;
+    let is_entry = revision::resolve_one(&opened.session, &opened.files, other).is_ok();
+    let is_session = || session_arg::by_word(global, other).is_ok();
+    (!is_entry && is_session()).then(|| {
+        let [one, other] = [first, other].map(text::shell_word);
+        format!("`bough diff --from {one} --to {other}` compares two sessions")
+    })
+}
+
 /// The compared sessions, and the entries in them.
 struct Sides {
     one: ThreadView,
@@ -146,6 +158,12 @@ impl Sides {
             }
             (None, None) => {
                 let words = words::split(global, &args.words, Use::Reads)?;
+                if let (Some(_), [other]) = (words.session(), &words.revisions[..])
+                    && let Some(hint) = hint_for_two(global, &args.words, other)
+                {
+                    let what = format!("`{other}` is a session, too, and no entry of the first");
+                    return Err(Failure::Usage { what, hint }.into());
+                }
                 (session_arg::session(global, words.session(), ui)?, None, words.revisions)
             }
             (from, Some(to)) => {

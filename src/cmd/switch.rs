@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let prompt = ui.look.shown(prompt).into_owned();
         writeln!(ui.out(), "{prompt}")?;
     }
-    match after_move::print_move(&opened, &switch, args.writing.dry_run, ui) {
+    match after_move::print_move(global, &opened, &switch, args.writing.dry_run, ui) {
         // What was written stands, even if the session can't be read again.
         Err(error) if !args.writing.dry_run => {
             ui.note(format_args!("warning: HEAD has moved; {}", text::one_line(&format!("{error:#}"))));

@@ -114,13 +114,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             return Err(Failure::Usage { what, hint: String::new() }.into());
         }
         let wanted = undo::find(&log, op)?;
-        return carry_out(&log, &[wanted], only.as_deref(), args.writing, ui);
+        return carry_out(global, &log, &[wanted], only.as_deref(), args.writing, ui);
     }
     let (path, is_implied) = match &only {
         Some(only) if named.is_none() => (Some(only.clone()), false),
         _ if args.all => (None, false),
         _ => {
-            let (path, is_implied) = session(global, named, &log, ui)?;
+            let (path, is_implied) = session(global, named, &log, "undo", ui)?;
             (Some(path), is_implied && only.is_none())
         }
     };
@@ -132,7 +132,14 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(path) = path.as_deref().filter(|_| is_implied) {
         note_another(&log, path, ui);
     }
-    carry_out(&log, &wanted?, only.as_deref(), args.writing, ui)
+    let wanted = wanted?;
+    if args.count.is_some_and(|count| count > wanted.len()) && !ui.look.quiet {
+        ui.note(format_args!(
+            "note: there are no more than {}",
+            Count("operation", "operations", wanted.len())
+        ));
+    }
+    carry_out(global, &log, &wanted, only.as_deref(), args.writing, ui)
 }
 
 /// Says so if the last operation of all, which somebody may want to undo, is on another session.
@@ -159,12 +166,19 @@ pub(super) fn redo(args: &RedoArgs, global: &Global, ui: &mut Ui) -> anyhow::Res
             return Err(Failure::Usage { what, hint: String::new() }.into());
         }
     };
-    let path = if args.all { None } else { Some(session(global, named, &log, ui)?.0) };
+    let path = if args.all { None } else { Some(session(global, named, &log, "redo", ui)?.0) };
     for done in 0..args.count {
         match undo::last_undo(&log, path.as_deref()) {
-            Ok(wanted) => carry_out(&log, &[wanted], None, args.writing, ui)?,
-            // Fewer were undone than are to be redone.
-            Err(Refusal::NothingToRedo { .. }) if done > 0 => break,
+            Ok(wanted) => carry_out(global, &log, &[wanted], None, args.writing, ui)?,
+            Err(Refusal::NothingToRedo { .. }) if done > 0 => {
+                if !ui.look.quiet {
+                    ui.note(format_args!(
+                        "note: there are no more than {}",
+                        Count("operation", "operations", done)
+                    ));
+                }
+                break;
+            }
             Err(refusal) => return Err(refusal.into()),
         };
         if args.writing.dry_run {
@@ -176,14 +190,17 @@ pub(super) fn redo(args: &RedoArgs, global: &Global, ui: &mut Ui) -> anyhow::Res
 
 /// Undoes operations, one after the other, and reports what was undone.
 fn carry_out(
+    global: &Global,
     log: &Log,
     wanted: &[Wanted],
     only: Option<&Path>,
     writing: WriteArgs,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
-    for wanted in wanted {
+    let count = wanted.len();
+    for (at, wanted) in wanted.iter().enumerate() {
         let operation = &wanted.operation;
+        let jumps = log.newest().ok().flatten().is_some_and(|last| !touches_the_same(&last, operation));
         // Read before anything is written: afterwards, an unreadable log must not look like a failure.
         let original = match &operation.undoes {
             Some(undone) => undo::original(log, undone)?,
@@ -205,7 +222,10 @@ fn carry_out(
         } else if !ui.look.quiet {
             // A file that is kept beside was not backed up, and another undo can't find it.
             let again = !done.op_id.is_empty() && done.kept.is_empty();
-            ui.note(summary(log, operation, original.as_ref(), only, again));
+            let is_last = at + 1 == count;
+            let back = (again && is_last).then(|| way_back(global, operation, only, count));
+            let place = if jumps { in_session(operation) } else { String::new() };
+            ui.note(summary(log, operation, original.as_ref(), only, &place, back.as_deref()));
         }
     }
     Ok(Exit::Done)
@@ -259,12 +279,10 @@ fn summary(
     operation: &Operation,
     original: Option<&Operation>,
     only: Option<&Path>,
-    again: bool,
+    place: &str,
+    back: Option<&str>,
 ) -> String {
-    let (verb, hint) = match operation.undoes {
-        Some(_) => ("redid", "`bough undo` undoes it"),
-        None => ("undid", "`bough redo` does it again"),
-    };
+    let verb = if operation.undoes.is_some() { "redid" } else { "undid" };
     let operation = original.unwrap_or(operation);
     let steps: Vec<_> =
         operation.steps.iter().filter(|step| only.is_none_or(|only| step.path == only)).collect();
@@ -279,7 +297,8 @@ fn summary(
         None => "the start".to_owned(),
     };
     let what = match &files[..] {
-        _ if operation.moved => format!("{} → {}", short(&operation.from), short(&operation.to)),
+        // The others name their files.
+        _ if operation.moved => format!("{} → {}{place}", short(&operation.from), short(&operation.to)),
         [only] if steps.iter().any(|step| step.path == **only && step.kind == StepKind::Create) => {
             format!("to {}", name(only))
         }
@@ -287,8 +306,39 @@ fn summary(
         several => format!("of {}", Count("file", "files", several.len())),
     };
     let when = time::ago(parse_time(operation.time.as_bytes()), time::now());
-    let hint = if again { format!(" ({hint})") } else { String::new() };
-    format!("{verb}: {} {what}{when}{hint}", text::one_line(&operation.command))
+    let back = back.map(|back| format!(" ({back})")).unwrap_or_default();
+    format!("{verb}: {} {what}{when}{back}", text::one_line(&operation.command))
+}
+
+/// Returns what takes back an undo or a redo: with the session, unless the command would find it.
+fn way_back(global: &Global, operation: &Operation, only: Option<&Path>, count: usize) -> String {
+    let (verb, does) = match operation.undoes {
+        Some(_) => ("undo", "undoes"),
+        None => ("redo", "does"),
+    };
+    let (steps, them) = match count {
+        1 => (String::new(), "it"),
+        count => (format!(" -n {count}"), "them"),
+    };
+    let again = if verb == "redo" { " again" } else { "" };
+    // A whole operation on several files is the last one of all.
+    let several = operation.steps.iter().any(|step| step.path != operation.file);
+    let session = match only {
+        None if several || !operation.file.exists() => " --all".to_owned(),
+        _ => session_arg::in_hint(global, &operation.file),
+    };
+    format!("`bough {verb}{steps}{session}` {does} {them}{again}")
+}
+
+/// Returns whether two operations are on one session, or on several files.
+fn touches_the_same(one: &Operation, other: &Operation) -> bool {
+    one.touches(&other.file) || other.touches(&one.file)
+}
+
+/// Names the session of an operation, for an undo that is on another session than the operation before.
+fn in_session(operation: &Operation) -> String {
+    let id: String = crate::store::locate::session_id(&operation.file).chars().take(8).collect();
+    format!(" in {}", text::one_line(&id))
 }
 
 /// Returns the log of the user.
@@ -301,7 +351,13 @@ pub(super) fn log() -> anyhow::Result<Log> {
 
 /// Returns the session that is named, or else the one that other commands would use. Its file may be
 /// gone: an undo may restore it. The flag says that nothing names it.
-fn session(global: &Global, named: Option<&str>, log: &Log, ui: &mut Ui) -> anyhow::Result<(PathBuf, bool)> {
+fn session(
+    global: &Global,
+    named: Option<&str>,
+    log: &Log,
+    verb: &str,
+    ui: &mut Ui,
+) -> anyhow::Result<(PathBuf, bool)> {
     if let Some(path) = named_session(global, named)? {
         return Ok((path, false));
     }
@@ -314,7 +370,11 @@ fn session(global: &Global, named: Option<&str>, log: &Log, ui: &mut Ui) -> anyh
         }
         Err(error) => error,
     };
-    let Some(operation) = last_of_all(log) else {
+    let last = match verb {
+        "redo" => undo::last_undo(log, None).ok().map(|wanted| wanted.operation),
+        _ => last_of_all(log),
+    };
+    let Some(operation) = last else {
         return match error.downcast_ref() {
             Some(Failure::NoSession) => {
                 let what = Failure::NoSession.to_string();
@@ -326,10 +386,13 @@ fn session(global: &Global, named: Option<&str>, log: &Log, ui: &mut Ui) -> anyh
     };
     let file = text::one_line(&operation.file.display().to_string());
     let what = "no session given, and no agent has one for the current folder".into();
-    let hint = format!(
-        "`bough undo --all` undoes the last operation of any session: {} of {file}",
-        operation.command
-    );
+    let hint = match verb {
+        "redo" => format!("`bough redo --all` redoes what was undone last on any session, of {file}"),
+        _ => format!(
+            "`bough undo --all` undoes the last operation of any session: {} of {file}",
+            operation.command
+        ),
+    };
     Err(Failure::NotFound { what, hint }.into())
 }
 

@@ -126,6 +126,12 @@ pub fn writable_stores(roots: &[PathBuf]) -> Vec<Store> {
     stores
 }
 
+/// Returns the working directory that a session of an agent names whose sessions are only read.
+pub fn cwd_of_guest(path: &Path) -> Option<String> {
+    let opened = super::open_ends(path, super::Options::default()).ok()?;
+    opened.session.header?.cwd
+}
+
 /// Returns the folder in which pi keeps all sessions, if one is configured: by its environment
 /// variable, or else by the setting `sessionDir` of the project in `folder`, or else by the user's
 /// setting.
@@ -827,6 +833,11 @@ fn is_called(path: &Path, name: &str, prefilter: Option<&Prefilter>) -> Result<b
         Err(error @ Error::Io { .. }) => Err(error),
         Err(_) => Ok(false),
     }
+}
+
+/// Returns whether the name of a file contains the id of a session.
+pub fn has_id_in_name(path: &Path) -> bool {
+    looks_like_an_id(&id_in_name(path))
 }
 
 fn looks_like_an_id(text: &str) -> bool {

@@ -302,6 +302,11 @@ impl Log {
         Ok(Operations { list, unread: reader.unread() })
     }
 
+    /// Returns the last operation, an undo or not, ignoring failed ones.
+    pub fn newest(&self) -> io::Result<Option<Operation>> {
+        self.last(|_| true)
+    }
+
     /// Returns the last operation that touched a file, ignoring failed ones.
     pub fn last_on(&self, path: &Path) -> io::Result<Option<Operation>> {
         self.last(|operation| operation.touches(path))

@@ -316,7 +316,7 @@ pub fn undo(
             Operation {
                 op_id: op_id(options.now),
                 time: options.now.iso(),
-                command: "undo".into(),
+                command: if operation.undoes.is_some() { "redo" } else { "undo" }.into(),
                 file: only.clone().unwrap_or_else(|| operation.file.clone()),
                 format: operation.format.clone(),
                 state: Progress::Begun,

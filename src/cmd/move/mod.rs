@@ -31,6 +31,8 @@ use std::path::{Path, PathBuf};
 /// Chimera names a session by a hash of the folder's path: it is given the name of the new one. Sessions of
 /// Chimera in folders below OLD are found if they have a header, or if another agent has a session there.
 ///
+/// Sessions of agents that bough only reads stay where they are, and a note counts them.
+///
 /// With `-s SESSION --to DIR`, moves one session. OLD and NEW need not exist. The whole move is one
 /// operation, and `bough undo` undoes it.
 #[derive(clap::Args, Debug)]
@@ -232,6 +234,10 @@ fn nothing(args: &Args, planned: &Planned) -> anyhow::Error {
     let old = args.folders.first().map(|old| old.display().to_string());
     let old = old.or_else(|| args.map.first().map(|(old, _)| old.clone())).unwrap_or_default();
     let what = match planned.seen {
+        _ if !planned.only_read.is_empty() => {
+            let agents: Vec<&str> = planned.only_read.keys().copied().collect();
+            format!("only sessions of {} are of that folder, and bough only reads them", agents.join(" and "))
+        }
         0 => "there are no sessions in the stores of the agents".to_owned(),
         _ => format!("no session has its working directory in {old}"),
     };
@@ -262,6 +268,11 @@ fn tell(args: &Args, planned: &Planned, done: &Done, ui: &mut Ui) -> anyhow::Res
     }
     for (path, why) in &planned.left {
         ui.note(format_args!("warning: {} stays: {why}", text::one_line(&path.display().to_string())));
+    }
+    for (agent, count) in &planned.only_read {
+        let sessions = Count("session", "sessions", *count);
+        let (stay, them) = if *count == 1 { ("stays", "it") } else { ("stay", "them") };
+        ui.note(format_args!("note: {sessions} of {agent} {stay}: bough only reads {them}"));
     }
     if args.writing.dry_run {
         return Ok(());

@@ -56,6 +56,8 @@ pub(super) struct Planned {
     pub(super) sessions: Vec<Session>,
     /// Files that stay although one might expect them to move, and why.
     pub(super) left: Vec<(PathBuf, String)>,
+    /// How many sessions of the folders stay because bough does not write them, by agent.
+    pub(super) only_read: BTreeMap<&'static str, usize>,
     /// How many sessions were looked at.
     pub(super) seen: usize,
 }
@@ -156,7 +158,8 @@ impl<'w> Planner<'w> {
             if omp { Format::Omp } else { sessions.first().map_or(Format::Claude, |one| one.format) };
         sessions.sort_by(|one, other| one.from.cmp(&other.from));
         let (files, plan, left) = (planner.files, planner.plan, planner.left);
-        Ok(Planned { files, plan, format, sessions, left, seen })
+        let only_read = only_read(wanted);
+        Ok(Planned { files, plan, format, sessions, left, only_read, seen })
     }
 
     /// Finds the sessions that move, and what else is in their folders.
@@ -238,7 +241,9 @@ impl<'w> Planner<'w> {
         let format = opened.session.format;
         let agent = format.agent();
         let refused = |what: String| -> anyhow::Error {
-            Failure::Refused { what, hint: "`bough export-branch` makes a session of it".into() }.into()
+            let hint = opened.session.instead_of_writing();
+            let hint = hint.unwrap_or("`bough export-branch` makes a session of it").into();
+            Failure::Refused { what, hint }.into()
         };
         if is_agents(&path) {
             return Err(refused(format!("{}: a subagent moves with its session", path.display())));
@@ -614,6 +619,25 @@ impl<'w> Planner<'w> {
         }
         self.add(&settings, &settings, Kind::Projects, &Arc::new(paths), true)
     }
+}
+
+/// Counts the sessions of the folders that stay because bough only reads the sessions of their agents.
+fn only_read(wanted: &Wanted) -> BTreeMap<&'static str, usize> {
+    let mut out = BTreeMap::new();
+    if wanted.session.is_some() || wanted.into.is_some() {
+        return out;
+    }
+    for store in locate::stores(&[]).into_iter().filter(Store::is_guest) {
+        let found = locate::sessions(&store);
+        let moves = |found: &locate::Found| {
+            locate::cwd_of_guest(&found.path).is_some_and(|cwd| wanted.map.moved(&cwd).is_some())
+        };
+        let count = parallel::map(&found, moves).into_iter().filter(|moves| *moves).count();
+        if count > 0 {
+            *out.entry(store.agent).or_default() += count;
+        }
+    }
+    out
 }
 
 /// Returns the folders from which everything moves to one other folder.

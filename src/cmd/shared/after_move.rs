@@ -1,7 +1,8 @@
 //! The report of a command that moved HEAD: where it is now, what the agent will see, how to
 //! continue.
 
-use super::time;
+use super::options::Global;
+use super::{session_arg, time};
 use crate::format::{Content, Format};
 use crate::model::{Count, Flags, Ix, Kind, Source};
 use crate::ops::turns::Thread;
@@ -22,7 +23,13 @@ pub(crate) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<
 }
 
 /// Reports on standard error where HEAD is after a switch.
-pub(crate) fn print_move(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui) -> anyhow::Result<()> {
+pub(crate) fn print_move(
+    global: &Global,
+    opened: &Opened,
+    switch: &Switch,
+    dry_run: bool,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
     if ui.look.quiet {
         return Ok(());
     }
@@ -47,7 +54,8 @@ pub(crate) fn print_move(opened: &Opened, switch: &Switch, dry_run: bool, ui: &m
     } else if let Some(from) = switch.from {
         words.push_str(&format!(" · it was {}", short(from)?));
         if !dry_run {
-            words.push_str(" (`bough switch -` goes back)");
+            let session = session_arg::in_hint(global, opened.files.path(0));
+            words.push_str(&format!(" (`bough switch{session} -` goes back)"));
         }
     }
     ui.note(words);
@@ -84,9 +92,10 @@ pub(crate) fn print_move(opened: &Opened, switch: &Switch, dry_run: bool, ui: &m
         && switch.prompt.is_none()
         && opened.session.entries.kind(to) == Kind::User
     {
+        let session = session_arg::in_hint(global, path);
         ui.hint(format_args!(
-            "this is a prompt, and the next one will follow it; `bough switch --rewind {}` goes before it and prints \
-             its text",
+            "this is a prompt, and the next one will follow it; `bough switch --rewind{session} {}` goes before it and \
+             prints its text",
             text::shell_word(&ids::ShortIds::default().short_id(&opened.session, &opened.files, to)?)
         ));
     }

@@ -43,6 +43,26 @@ pub(crate) fn default_session(global: &Global) -> anyhow::Result<(PathBuf, bool)
     }
 }
 
+/// Returns what a hint needs to name a session in a command: nothing if the command would use it anyway, or
+/// ` -s SESSION`, as short as it is found.
+pub(crate) fn in_hint(global: &Global, path: &Path) -> String {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_it = |found: &Path| real(found) == real(path);
+    if default_session(global).is_ok_and(|(default, _)| is_it(&default)) {
+        return String::new();
+    }
+    let id = locate::session_id(path);
+    let short: String = id.chars().take(8).collect();
+    let finds_it = |word: &&String| {
+        !looks_like_a_file(word)
+            && locate::session_named(&locate::stores(&global.roots), word).is_ok_and(|found| is_it(&found))
+    };
+    let here = std::env::current_dir().unwrap_or_default();
+    let file = path.strip_prefix(&here).unwrap_or(path).display().to_string();
+    let word = [&short, &id].into_iter().find(finds_it).unwrap_or(&file);
+    format!(" -s {}", text::shell_word(word))
+}
+
 /// Opens the session that a command works on, and says on standard error how many faults it has.
 pub(crate) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
@@ -213,7 +233,7 @@ pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
 
 /// Returns the file of a session of the archive that a word names, unpacked; `None` if the archive
 /// has no such session, or several.
-fn archived(word: &str) -> anyhow::Result<Option<PathBuf>> {
+pub(super) fn archived(word: &str) -> anyhow::Result<Option<PathBuf>> {
     let Some(archive) = Archive::of_user().filter(Archive::exists) else { return Ok(None) };
     let io = |source| store::Error::Io { path: archive.folder().to_owned(), source };
     let contents = archive.read().map_err(io)?;

@@ -121,12 +121,23 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
         Ok(_) if writes => Err(session_needs_option(first, words, "REV").into()),
         Ok(path) => Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() }),
         Err(error @ store::Error::SeveralSessions { .. }) => Err(error.into()),
+        Err(_) if let Some(path) = session_arg::archived(first)? => match writes {
+            true => Err(session_needs_option(first, words, "REV").into()),
+            false => Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() }),
+        },
         Err(_) => match default {
             _ if Path::new(first).exists() => {
                 let what = format!("`{first}` is neither an entry nor a session");
                 let name = text::shell_word(&format!("./{first}"));
                 let name = format!("`{name}`");
                 Err(Failure::NotFound { what, hint: format!("{name} names the file or folder") }.into())
+            }
+            Ok((path, _)) if !writes => {
+                let session: String = locate::session_id(&path).chars().take(8).collect();
+                let what = format!("`{first}` is neither an entry of session {session} nor another session");
+                let hint = "`bough log --all` lists the entries, and `bough sessions` the sessions; see `bough help \
+                            revisions` for how to name an entry";
+                Err(Failure::NotFound { what, hint: hint.into() }.into())
             }
             Ok(_) => Ok(none(words)),
             Err(_) => {
