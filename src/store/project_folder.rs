@@ -62,6 +62,31 @@ pub fn home_of(agent: &str, path: &Path) -> Option<Home> {
     Some(Home { cwd, fits: false })
 }
 
+/// Returns the working directories beside a folder that do not exist any more, with the number of their
+/// sessions: the folder may have had the name of one of them. Costs the first lines of a session of each
+/// project.
+pub fn gone_beside(stores: &[Store], folder: &Path) -> Vec<(String, usize)> {
+    let mut out: Vec<(String, usize)> = Vec::new();
+    let folders_in =
+        |root: &Path| fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
+    for store in stores.iter().filter(|store| ["claude", "pi", "omp"].contains(&store.agent)) {
+        for project in folders_in(&store.root) {
+            let is_session = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "jsonl");
+            let files: Vec<PathBuf> = folders_in(&project).filter(is_session).collect();
+            let Some(home) = files.first().and_then(|file| home_of(store.agent, file)) else { continue };
+            let cwd = Path::new(&home.cwd);
+            if cwd.parent() != folder.parent() || cwd.exists() {
+                continue;
+            }
+            match out.iter_mut().find(|(known, _)| *known == home.cwd) {
+                Some((_, count)) => *count += files.len(),
+                None => out.push((home.cwd, files.len())),
+            }
+        }
+    }
+    out
+}
+
 /// Returns whether a folder has a name of oh-my-pi that ends in a hash.
 fn is_hashed(name: &str) -> bool {
     let begins = ["home-", "tmp-", "abs-"].iter().any(|start| name.starts_with(start));

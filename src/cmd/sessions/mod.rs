@@ -196,7 +196,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let exit = scope::none_found(ui);
     if !args.scope.all && !args.scope.is_list() && args.folders.is_empty() {
-        ui.hint("`--all` lists the sessions of all projects");
+        let hint = session_arg::moved_hint();
+        ui.hint(hint.as_deref().unwrap_or("`--all` lists the sessions of all projects"));
     }
     Ok(exit)
 }

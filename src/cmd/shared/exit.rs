@@ -95,6 +95,9 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         match self {
             Failure::NoSession => {
+                if let Some(hint) = super::session_arg::moved_hint() {
+                    return Some(hint);
+                }
                 Some("give a file, or one of the sessions that `bough sessions --all` lists".into())
             }
             Failure::NoneContinued { .. } => {

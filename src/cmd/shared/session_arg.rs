@@ -8,6 +8,7 @@ use crate::ops::Snapshot;
 use crate::store;
 use crate::store::archive::Archive;
 use crate::store::continued::{Continued, continued};
+use crate::store::project_folder::gone_beside;
 use crate::store::remains::Remains;
 use crate::store::{Opened, TailRequest, locate};
 use crate::ui::{Progress, Ui, text};
@@ -61,6 +62,18 @@ pub(crate) fn in_hint(global: &Global, path: &Path) -> String {
     let file = path.strip_prefix(&here).unwrap_or(path).display().to_string();
     let word = [&short, &id].into_iter().find(finds_it).unwrap_or(&file);
     format!(" -s {}", text::shell_word(word))
+}
+
+/// Returns how to get the sessions of the current folder if it seems to have had another name.
+pub(crate) fn moved_hint() -> Option<String> {
+    let here = std::env::current_dir().ok()?;
+    let gone = gone_beside(&locate::writable_stores(&[]), &here);
+    let [(old, count)] = &gone[..] else { return None };
+    let its = Count("session", "sessions", *count);
+    Some(format!(
+        "`bough move {} .` takes over the {its} of that folder, which does not exist any more",
+        text::shell_word(old)
+    ))
 }
 
 /// Opens the session that a command works on, and says on standard error how many faults it has.

@@ -262,12 +262,26 @@ pub(crate) fn cut_session(word: &str) -> Option<(&str, &str)> {
     (!revision.is_empty() && !revision.starts_with(":/") && is_session).then_some((revision, session))
 }
 
+/// Cuts `REV@SESSION`, or a range of which both ends name one session.
+fn cut_range(word: &str) -> Option<(Cow<'_, str>, &str)> {
+    for sign in ["...", ".."] {
+        if let Some((from, to)) = word.split_once(sign)
+            && let (Some((from, session)), Some((to, other))) = (cut_session(from), cut_session(to))
+            && session == other
+        {
+            return Some((Cow::Owned(format!("{from}{sign}{to}")), session));
+        }
+    }
+    let (revision, session) = cut_session(word)?;
+    Some((Cow::Borrowed(revision), session))
+}
+
 /// The words without the session that `REV@SESSION` among them names; `None` if there is no such word.
 fn at_sessions(global: &Global, words: &[String]) -> anyhow::Result<Option<Words>> {
     let mut session: Option<(PathBuf, &str)> = None;
     let mut revisions = Vec::new();
     for word in words {
-        let Some((revision, name)) = cut_session(word).filter(|_| !is_label(global, word)) else {
+        let Some((revision, name)) = cut_range(word).filter(|_| !is_label(global, word)) else {
             revisions.push(word.clone());
             continue;
         };
@@ -280,10 +294,10 @@ fn at_sessions(global: &Global, words: &[String]) -> anyhow::Result<Option<Words
             return Err(Failure::Usage { what, hint }.into());
         }
         session.get_or_insert((path, name));
-        revisions.push(revision.to_owned());
+        revisions.push(revision.into_owned());
     }
     let Some((path, name)) = session else { return Ok(None) };
-    if let Some(word) = words.iter().find(|word| cut_session(word).is_none()) {
+    if let Some(word) = words.iter().find(|word| cut_range(word).is_none()) {
         let what = format!("`{word}` is not in the session of `{name}`");
         let hint = format!("`{}` is", text::one_line(&format!("{word}@{name}")));
         return Err(Failure::Usage { what, hint }.into());

@@ -201,6 +201,9 @@ impl Refusal {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Refusal::Place(error) => return error.hint(),
+            Refusal::OtherFormat { .. } => {
+                "`bough convert SESSION --to AGENT` writes a conversation for another agent".into()
+            }
             Refusal::NotCopied { why: Why::Label, .. } => "label the copy with `bough label`".into(),
             Refusal::NotCopied { why: Why::OnlyThinking, .. } => "copy it without `--strip-thinking`".into(),
             Refusal::Pairs { .. } => "omit `--no-pairs` to copy them as well".into(),
