@@ -55,6 +55,12 @@ impl Bough {
 }
 
 impl Ran {
+    /// What was done, in one line: the first note, else the first line of the output.
+    pub(super) fn said(&self) -> Option<String> {
+        let line = self.err.lines().find(|line| !line.starts_with("note: ")).or(self.out.lines().next())?;
+        Some(text::safe(&text::without_colors(line)))
+    }
+
     /// What was printed, for a person: the output, then the notes.
     pub(super) fn lines(&self) -> Vec<String> {
         let lines = self.out.lines().chain(self.err.lines());

@@ -153,7 +153,7 @@ fn header(navigator: &Navigator<'_>, status: &str, pen: &mut Pen<'_>, area: Rect
     if !navigator.kept.marked.is_empty() {
         parts.push(format!("{} marked", navigator.kept.marked.len()));
     }
-    if !navigator.kept.search.is_empty() {
+    if navigator.kept.shows_matches {
         parts.push(format!("/{}", text::one_line(&navigator.kept.search)));
     }
     if !session.faults.is_empty() {

@@ -63,7 +63,8 @@ impl Key {
 
     /// The key of an event of the terminal; `None` if it has no meaning here.
     pub(super) fn from_event(event: KeyEvent) -> Option<Key> {
-        if event.kind == KeyEventKind::Release {
+        // Esc and a key right after it look as Alt with that key: none of the two is the key.
+        if event.kind == KeyEventKind::Release || event.modifiers.contains(KeyModifiers::ALT) {
             return None;
         }
         let (control, shift) =
@@ -117,6 +118,7 @@ mod tests {
         check(KeyCode::Char('o'), KeyModifiers::CONTROL | KeyModifiers::SHIFT, Some(Key::Ctrl('O')));
         check(KeyCode::Char('l'), KeyModifiers::SHIFT,                         Some(Key::Char('L')));
         check(KeyCode::Char('L'), KeyModifiers::SHIFT,                         Some(Key::Char('L')));
+        check(KeyCode::Char('u'), KeyModifiers::ALT,                           None);
         check(KeyCode::F(1),      KeyModifiers::NONE,                          None);
         let release = KeyEvent::new_with_kind(KeyCode::Enter, KeyModifiers::NONE, KeyEventKind::Release);
         assert_eq!(Key::from_event(release), None);

@@ -22,7 +22,7 @@ use crate::store::{self, Growing, Options};
 use crate::ui::{Look, Ui};
 use clap_complete::engine::ArgValueCompleter;
 use navigator::{Kept, Leave, Navigator, Step, Use};
-use picker::Picked;
+use picker::{Picked, Picker};
 use screen::{Input, Screen, Script};
 use session::{Loader, Model};
 use std::io::{self, IsTerminal, Write};
@@ -107,48 +107,57 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         None => Box::new(Terminal::enter(args.mouse)?),
     };
     let options = global.options();
-    let path = match chosen {
-        Chosen::Session(path) => path,
-        Chosen::List(found) => match picker::pick(found, options, &look, &mut *screen)? {
-            Picked::Session(path) => path,
-            picked => {
-                let last = screen.last();
-                drop(screen);
-                match picked {
-                    Picked::Signal(signal) => terminal::end_by(signal)?,
-                    Picked::Ended => print_screen(last, ui)?,
-                    _ if purpose != Use::Act => return Ok(Exit::No),
-                    _ => {}
-                }
-                return Ok(Exit::Done);
-            }
-        },
+    let mut chosen = match chosen {
+        Chosen::Session(path) => Start::Session(path),
+        Chosen::List(found) => Start::List(Picker::new(found, options)),
     };
     let mode =
         Mode::ALL.into_iter().find(|(name, _)| *name == args.filter).map_or(Mode::Default, |(_, mode)| mode);
-    let left = Browser { screen: &mut *screen, path: &path, options, purpose, look }.browse(Kept::new(mode));
+    let mut printed = String::new();
+    let left = loop {
+        let path = match &mut chosen {
+            Start::Session(path) => path.clone(),
+            Start::List(picker) => match picker.pick(&look, &mut *screen)? {
+                Picked::Session(path) => path,
+                Picked::Nothing => break Ok(Left::By(Leave::Quit)),
+                Picked::Ended => break Ok(Left::Ended),
+                Picked::Signal(signal) => break Ok(Left::Signal(signal)),
+            },
+        };
+        let left =
+            Browser { screen: &mut *screen, path: &path, options, purpose, look }.browse(Kept::new(mode));
+        match (left, &mut chosen) {
+            (Ok((Left::By(Leave::Back), kept)), Start::List(_)) => printed.push_str(&kept.printed),
+            (Err(error), Start::List(picker)) => picker.report(&error),
+            (left, _) => {
+                break left.map(|(left, kept)| {
+                    printed.push_str(&kept.printed);
+                    left
+                });
+            }
+        }
+    };
     let last = screen.last();
     // The terminal is given back before anything is printed.
     drop(screen);
-    let (left, kept) = left?;
-    match left {
+    match left? {
         Left::Ended => print_screen(last, ui)?,
         Left::Signal(signal) => terminal::end_by(signal)?,
-        Left::By(Leave::Quit) if purpose != Use::Act => return Ok(Exit::No),
-        Left::By(Leave::Quit) => {}
+        Left::By(Leave::Quit | Leave::Back) if purpose != Use::Act => return Ok(Exit::No),
+        Left::By(Leave::Quit | Leave::Back) => {}
         Left::By(Leave::Chosen(ids)) => {
             for id in ids {
                 writeln!(ui.out(), "{id}")?;
             }
         }
         Left::By(Leave::Resume(command)) => {
-            let printed = ui.look.shown(&kept.printed).into_owned();
+            let printed = ui.look.shown(&printed).into_owned();
             write!(ui.out(), "{printed}")?;
             ui.finish()?;
             return Err(Command::new("sh").args(["-c", &command]).exec().into());
         }
     }
-    let printed = ui.look.shown(&kept.printed).into_owned();
+    let printed = ui.look.shown(&printed).into_owned();
     write!(ui.out(), "{printed}")?;
     Ok(Exit::Done)
 }
@@ -179,6 +188,12 @@ fn drawn_look(look: Look, global: &Global, config: &Config) -> Look {
 enum Chosen {
     Session(PathBuf),
     List(Vec<Found>),
+}
+
+/// Where the user begins, and comes back to.
+enum Start {
+    Session(PathBuf),
+    List(Picker),
 }
 
 fn chosen(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Chosen> {
@@ -340,7 +355,10 @@ impl Browser<'_> {
             Step::Copy(text) => self.screen.copy(&text)?,
             Step::Page(words) => {
                 // A text that fits on the screen would be gone at once.
-                self.screen.run(navigator.bough.command(&words).env("LESS", "R"))?;
+                let ended = self.screen.run(navigator.bough.command(&words).env("LESS", "R"))?;
+                if !ended.success() {
+                    navigator.kept.message = format!("`{}` failed: {ended}", navigator.bough.spelled(&words));
+                }
             }
             Step::Edit(text) => _ = self.edit(&text)?,
             Step::Summarize(mut words) => {
@@ -363,7 +381,10 @@ impl Browser<'_> {
         let file = Scratch::new(text)?;
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(&file.path);
-        self.screen.run(&mut command)?;
+        let ended = self.screen.run(&mut command)?;
+        if !ended.success() {
+            anyhow::bail!("the editor `{editor}` failed: {ended}");
+        }
         Ok(std::fs::read_to_string(&file.path)?)
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Kept {
     /// The last search, and whether it goes down.
     pub(super) search: String,
     search_down: bool,
+    /// Whether the screen shows where its words are.
+    pub(super) shows_matches: bool,
     /// The entries, by their keys, since numbers change.
     cursor: Option<model::Key>,
     folded: BTreeSet<model::Key>,
@@ -46,6 +48,7 @@ impl Kept {
             filter: Mode::ALL.iter().position(|(_, mode)| *mode == filter).unwrap_or(0),
             search: String::new(),
             search_down: true,
+            shows_matches: false,
             cursor: None,
             folded: BTreeSet::new(),
             marked: Vec::new(),
@@ -134,6 +137,8 @@ pub(super) enum Step {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Leave {
     Quit,
+    /// To the list of sessions, if there is one.
+    Back,
     /// With entries that were chosen, by their ids.
     Chosen(Vec<String>),
     /// To run the agent.
@@ -269,9 +274,10 @@ impl<'m> Navigator<'m> {
         self.kept.marked.contains(&key)
     }
 
-    /// The words that were searched for, in lower case; none for a regular expression.
+    /// The words that the screen shows the matches of, in lower case; none for a regular expression.
     pub(super) fn searched_words(&self) -> Vec<String> {
-        let words = Some(&self.kept.search).filter(|typed| !typed.starts_with("re:"));
+        let shown = self.kept.shows_matches && !self.kept.search.starts_with("re:");
+        let words = Some(&self.kept.search).filter(|_| shown);
         words.into_iter().flat_map(|typed| typed.split_whitespace()).map(str::to_lowercase).collect()
     }
 
@@ -388,12 +394,30 @@ impl<'m> Navigator<'m> {
             // The tests of the terminal want to see what a panic leaves of it.
             #[cfg(debug_assertions)]
             Key::Ctrl('x') => panic!("the key of the tests was pressed"),
-            Key::Char('q') | Key::Esc | Key::Ctrl('c') => return Ok(Step::Leave(Leave::Quit)),
+            Key::Esc => return Ok(self.clear_or_leave()),
+            Key::Char('q') => return Ok(Step::Leave(Leave::Back)),
+            Key::Char('Q') | Key::Ctrl('c') => return Ok(Step::Leave(Leave::Quit)),
             Key::Enter if self.purpose != Use::Act => return self.choose(),
+            Key::Char(':') if self.purpose != Use::Act => {
+                self.kept.panel = Panel::Line(Purpose::Command, LineEdit::default());
+            }
             key if self.purpose == Use::Act => return self.press_to_act(key),
             _ => {}
         }
         Ok(Step::Stay)
+    }
+
+    /// Clears what the last search or the marks left on the screen; if there is nothing, leaves.
+    fn clear_or_leave(&mut self) -> Step {
+        if std::mem::take(&mut self.kept.shows_matches) {
+            self.kept.message = "the search is cleared".into();
+        } else if !self.kept.marked.is_empty() {
+            self.kept.marked.clear();
+            self.kept.message = "the marks are cleared".into();
+        } else {
+            return Step::Leave(Leave::Back);
+        }
+        Step::Stay
     }
 
     /// The keys that do something with entries.
@@ -541,7 +565,7 @@ impl<'m> Navigator<'m> {
         }
         let short = ran.success && !rewinds && ran.lines().len() <= 3;
         match short {
-            true => self.kept.message = ran.lines().into_iter().next().unwrap_or_else(|| "done".into()),
+            true => self.kept.message = ran.said().unwrap_or_else(|| "done".into()),
             false => self.report(&words, &ran),
         }
         Ok(Step::Reread)
@@ -596,6 +620,14 @@ impl<'m> Navigator<'m> {
                 }
             }
             Purpose::Command => {
+                if let Some(index) = typed_row(line, self.folds.index(self.cursor)) {
+                    self.go_to_index(index);
+                    return Ok(Step::Stay);
+                }
+                if self.purpose != Use::Act {
+                    self.kept.message = "expected the number of a row, e.g. `:12` or `:+5`".into();
+                    return Ok(Step::Stay);
+                }
                 let Some(mut words) = shlex::split(line) else {
                     self.kept.message = "a quote is not closed".into();
                     return Ok(Step::Stay);
@@ -780,6 +812,7 @@ impl<'m> Navigator<'m> {
         if count == 0 || search.is_empty() {
             return;
         }
+        self.kept.shows_matches = true;
         let next = if down { self.cursor + 1 } else { self.cursor + count - 1 } % count;
         self.kept.message = "searching…".into();
         self.running = Some(Running {
@@ -855,6 +888,21 @@ fn next_operation(operations: &[Value], redo: bool) -> Option<String> {
         .and_then(id)
 }
 
+/// The index of the row that was typed: `12`, or `+5` and `-5` from the row with the cursor on.
+fn typed_row(typed: &str, index: usize) -> Option<usize> {
+    let typed = typed.trim();
+    let number = |digits: &str| {
+        let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        // A number that is too large goes to the last row.
+        is_number.then(|| digits.parse().unwrap_or(usize::MAX))
+    };
+    match (typed.strip_prefix('+'), typed.strip_prefix('-')) {
+        (Some(down), _) => number(down).map(|rows: usize| index.saturating_add(rows)),
+        (_, Some(up)) => number(up).map(|rows| index.saturating_sub(rows)),
+        _ => number(typed).map(|row| row.saturating_sub(1)),
+    }
+}
+
 /// The rows that a filter shows.
 fn rows_of(model: &Model, filter: usize) -> Rows {
     let (session, mode) = (model.session(), Mode::ALL[filter].1);
@@ -886,10 +934,12 @@ Right                   unfold; else go to the next branch
 [ ]                     previous and next branch point
 p P                     next and previous prompt
 h                       HEAD
+:12 :+5 :-5             go to row 12; 5 rows down and up
 1 2 3 4 5               filter: default, no-tools, user-only, labeled-only, all
 ^O, Shift ^O            next and previous filter
 / ?                     search down and up: all words, or re: and a regular expression
 n N                     next and previous match
+Esc                     clear the search, else the marks; else leave
 Tab                     show or hide the entry
 J K ^D ^U               scroll the entry, by a line and by half a page
 t                       show or hide times
@@ -909,11 +959,31 @@ y Y                     copy the id, the text
 
 R ^L                    read the file again, draw the screen again
 ^Z                      suspend
-q Esc ^C                leave";
+q                       leave; if a list of sessions came first, go back to it
+Q ^C                    leave";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_row_is_typed() {
+        let check = |typed: &str, wanted: Option<usize>| assert_eq!(typed_row(typed, 10), wanted, "{typed}");
+        check("12",   Some(11));
+        check(" 1 ",  Some(0));
+        check("0",    Some(0));
+        check("+5",   Some(15));
+        check("-5",   Some(5));
+        check("-50",  Some(0));
+        check("99999999999999999999999", Some(usize::MAX - 1));
+        check("+99999999999999999999999", Some(usize::MAX));
+        check("",     None);
+        check("+",    None);
+        check("12x",  None);
+        check("++1",  None);
+        check("log -5", None);
+    }
 
     #[test]
     #[rustfmt::skip] // a table

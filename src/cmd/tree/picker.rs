@@ -27,7 +27,7 @@ pub(super) enum Picked {
 }
 
 /// The list, newest first.
-struct Picker {
+pub(super) struct Picker {
     found: Vec<Found>,
     options: Options,
     now: Time,
@@ -38,47 +38,53 @@ struct Picker {
     page: usize,
     words: String,
     typing: Option<LineEdit>,
+    /// What was said last.
+    message: String,
     /// What is said of the sessions that were on the screen: agent, and name or first prompt.
     known: HashMap<usize, (String, String)>,
 }
 
-/// Lets the user choose a session.
-pub(super) fn pick(
-    mut found: Vec<Found>,
-    options: Options,
-    look: &Look,
-    screen: &mut dyn Screen,
-) -> anyhow::Result<Picked> {
-    found.sort_by_cached_key(|found| (std::cmp::Reverse(found.modified()), found.path.clone()));
-    let shown = (0..found.len()).collect();
-    let mut picker = Picker {
-        found,
-        options,
-        now: time::now(),
-        shown,
-        cursor: 0,
-        top: 0,
-        page: 1,
-        words: String::new(),
-        typing: None,
-        known: HashMap::new(),
-    };
-    loop {
-        screen.draw(&mut |buffer| picker.draw(buffer, look))?;
-        match screen.next(Duration::from_secs(3600), false)? {
-            Input::Key(key) => {
-                if let Some(picked) = picker.press(key) {
-                    return Ok(picked);
-                }
-            }
-            Input::Nothing | Input::Redraw => {}
-            Input::End => return Ok(Picked::Ended),
-            Input::Signal(signal) => return Ok(Picked::Signal(signal)),
+impl Picker {
+    pub(super) fn new(mut found: Vec<Found>, options: Options) -> Picker {
+        found.sort_by_cached_key(|found| (std::cmp::Reverse(found.modified()), found.path.clone()));
+        let shown = (0..found.len()).collect();
+        Picker {
+            found,
+            options,
+            now: time::now(),
+            shown,
+            cursor: 0,
+            top: 0,
+            page: 1,
+            words: String::new(),
+            typing: None,
+            message: String::new(),
+            known: HashMap::new(),
         }
     }
-}
 
-impl Picker {
+    /// Lets the user choose a session. The cursor is on the one that was chosen before.
+    pub(super) fn pick(&mut self, look: &Look, screen: &mut dyn Screen) -> anyhow::Result<Picked> {
+        loop {
+            screen.draw(&mut |buffer| self.draw(buffer, look))?;
+            match screen.next(Duration::from_secs(3600), false)? {
+                Input::Key(key) => {
+                    if let Some(picked) = self.press(key) {
+                        return Ok(picked);
+                    }
+                }
+                Input::Nothing | Input::Redraw => {}
+                Input::End => return Ok(Picked::Ended),
+                Input::Signal(signal) => return Ok(Picked::Signal(signal)),
+            }
+        }
+    }
+
+    /// Shows why a session was not opened, until the next key.
+    pub(super) fn report(&mut self, error: &anyhow::Error) {
+        self.message = text::one_line(&format!("{error:#}"));
+    }
+
     fn press(&mut self, key: Key) -> Option<Picked> {
         if let Some(line) = &mut self.typing {
             match key {
@@ -98,6 +104,7 @@ impl Picker {
             self.narrow();
             return None;
         }
+        self.message.clear();
         let last = self.shown.len().saturating_sub(1);
         self.cursor = match key {
             Key::Down | Key::Char('j') => self.cursor + 1,
@@ -110,14 +117,21 @@ impl Picker {
                 self.typing = Some(LineEdit::new(&self.words));
                 self.cursor
             }
-            Key::Char('q') | Key::Esc | Key::Ctrl('c') => return Some(Picked::Nothing),
+            Key::Esc if !self.words.is_empty() => {
+                let chosen = self.shown.get(self.cursor).copied();
+                self.words.clear();
+                self.narrow();
+                // All sessions are shown now, and each is in its own place.
+                chosen.unwrap_or(0)
+            }
+            Key::Char('q' | 'Q') | Key::Esc | Key::Ctrl('c') => return Some(Picked::Nothing),
             Key::Enter => {
                 let chosen = self.shown.get(self.cursor)?;
                 return Some(Picked::Session(self.found[*chosen].path.clone()));
             }
             _ => self.cursor,
         }
-        .min(last);
+        .min(self.shown.len().saturating_sub(1));
         None
     }
 
@@ -206,6 +220,10 @@ impl Picker {
             let (typed, cursor) = line.visible(width - 1);
             buffer.set_stringn(area.x, y, format!("/{}", text::safe(&typed)), width, Style::new());
             return Some((area.x + 1 + cursor as u16, y));
+        }
+        if !self.message.is_empty() {
+            buffer.set_stringn(area.x, y, own(&self.message), width, Style::new());
+            return None;
         }
         let keys = own("Enter open · / search · j k move · q leave");
         buffer.set_stringn(area.x, y, keys, width, Style::new());

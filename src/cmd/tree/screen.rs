@@ -5,7 +5,7 @@ use crate::ui::text;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use std::io;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 /// What happened since the last look.
@@ -36,7 +36,7 @@ pub(super) trait Screen {
     fn next(&mut self, wait: Duration, is_busy: bool) -> io::Result<Input>;
 
     /// Runs a command that has the terminal to itself.
-    fn run(&mut self, command: &mut Command) -> io::Result<()>;
+    fn run(&mut self, command: &mut Command) -> io::Result<ExitStatus>;
 
     fn copy(&mut self, text: &str) -> io::Result<()>;
 
@@ -78,8 +78,8 @@ impl Screen for Script {
         Ok(self.keys.next().map_or(Input::End, Input::Key))
     }
 
-    fn run(&mut self, command: &mut Command) -> io::Result<()> {
-        command.status().map(drop)
+    fn run(&mut self, command: &mut Command) -> io::Result<ExitStatus> {
+        command.status()
     }
 
     fn copy(&mut self, _: &str) -> io::Result<()> {

@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -164,11 +164,11 @@ impl Screen for Terminal {
         }
     }
 
-    fn run(&mut self, command: &mut Command) -> io::Result<()> {
+    fn run(&mut self, command: &mut Command) -> io::Result<ExitStatus> {
         give_back();
         let ran = command.status();
         self.take_again()?;
-        ran.map(drop)
+        ran
     }
 
     fn copy(&mut self, text: &str) -> io::Result<()> {
