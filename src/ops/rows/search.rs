@@ -3,6 +3,7 @@
 use crate::format::Session;
 use crate::model::{Ix, Kind, Source, Span};
 use crate::ops::grep::{Options, Pattern};
+use std::collections::BTreeMap;
 use std::io;
 
 /// Words that an entry must all contain, or a regular expression.
@@ -71,6 +72,16 @@ pub struct Scan {
     /// Whether the name of any kind contains one of the words.
     is_in_kinds: bool,
     block: Block,
+    lacking: Lacking,
+}
+
+/// Parts of the files that were read and lack one of the words, by file and begin: their ends.
+///
+/// Rows are not in the order of the file, so a search comes back to the same part of a file for each branch that has
+/// entries in it.
+#[derive(Default)]
+struct Lacking {
+    parts: BTreeMap<(u16, u64), u64>,
 }
 
 /// Bytes of a file that were read at once.
@@ -95,7 +106,7 @@ impl Scan {
         let kinds = Kind::ALL.into_iter().filter(|kind| in_name(kind) == all).collect();
         let is_in_kinds = Kind::ALL.iter().any(|kind| in_name(kind) > 0);
         let block = Block { file: 0, from: 0, bytes: Vec::new(), is_passed: false, used: 0, size: BLOCK[1] };
-        Scan { search, kinds, is_in_kinds, block }
+        Scan { search, kinds, is_in_kinds, block, lacking: Lacking::default() }
     }
 
     /// Returns whether an entry matches. `down` says whether the entries that are asked for next
@@ -110,11 +121,14 @@ impl Scan {
             return Ok(true);
         }
         let span = session.span(ix);
+        let has_name = self.is_in_kinds || session.labels.label(ix).is_some();
         if !self.block.has(span) {
+            if !has_name && self.lacking.has(span) {
+                return Ok(false);
+            }
             self.read(session, source, span, down)?;
         }
         self.block.used += 1;
-        let has_name = self.is_in_kinds || session.labels.label(ix).is_some();
         if self.block.is_passed && !has_name {
             return Ok(false);
         }
@@ -124,17 +138,21 @@ impl Scan {
     /// Reads the block that begins, or on the way up ends, with a line.
     fn read(&mut self, session: &Session, source: &dyn Source, span: Span, down: bool) -> io::Result<()> {
         let block = &mut self.block;
-        // Lines that do not follow each other in the file are read one by one.
-        block.size = match block.used {
-            0 | 1 => (block.size / 4).max(1),
-            2..=15 => block.size,
-            _ => block.size.max(BLOCK[1] / 16).saturating_mul(4),
+        // Lines that do not follow each other in the file are read one by one. How many lines a block had does not
+        // say that: a long line, such as an image, fills one.
+        block.size = match (block.is_followed_by(span, down), block.used) {
+            (true, _) => block.size.max(BLOCK[1] / 16).saturating_mul(4),
+            (false, 0 | 1) => (block.size / 4).max(1),
+            (false, _) => block.size,
         }
         .min(BLOCK[0]);
         let end = session.files.get(usize::from(span.file)).map_or(0, |facts| facts.bytes);
         let (after, size) = (span.offset + span.len, block.size.max(span.len));
         let from = if down { span.offset } else { span.offset.min(after.saturating_sub(size)) };
         let to = if down { after.max(end.min(span.offset + size)) } else { after };
+        // What lacks a word is not read again for the sake of a line before or after it.
+        let (known_before, known_after) = self.lacking.around(span);
+        let (from, to) = (from.max(known_before), to.min(known_after));
         let wanted = Span { file: span.file, offset: from, len: to - from };
         // A part of a file that is not needed yet may be gone.
         let is_whole = wanted != span && source.read(wanted, &mut block.bytes).is_ok();
@@ -144,7 +162,35 @@ impl Scan {
         (block.file, block.used) = (span.file, 0);
         block.from = if is_whole { from } else { span.offset };
         block.is_passed = self.search.patterns.iter().any(|pattern| !may_be_in(pattern, &block.bytes));
+        if block.is_passed && is_whole {
+            self.lacking.add(block.file, block.from, block.from + block.bytes.len() as u64);
+        }
         Ok(())
+    }
+}
+
+impl Lacking {
+    fn add(&mut self, file: u16, from: u64, to: u64) {
+        // A part within another would hide what the other has after it.
+        if !self.has(Span { file, offset: from, len: to - from }) {
+            self.parts.insert((file, from), to);
+        }
+    }
+
+    /// Returns the end of the part before a line and the begin of the part after it, neither of them within the line.
+    fn around(&self, span: Span) -> (u64, u64) {
+        let before = self.parts.range((span.file, 0)..(span.file, span.offset)).next_back();
+        let after = self.parts.range((span.file, span.offset + 1)..=(span.file, u64::MAX)).next();
+        (
+            before.map_or(0, |(_, end)| span.offset.min(*end)),
+            after.map_or(u64::MAX, |((_, from), _)| (span.offset + span.len).max(*from)),
+        )
+    }
+
+    /// Returns whether a line is in one of the parts.
+    fn has(&self, span: Span) -> bool {
+        let before = self.parts.range(..=(span.file, span.offset)).next_back();
+        before.is_some_and(|((file, _), end)| *file == span.file && span.offset + span.len <= *end)
     }
 }
 
@@ -152,6 +198,19 @@ impl Block {
     fn has(&self, span: Span) -> bool {
         let end = self.from + self.bytes.len() as u64;
         self.file == span.file && span.offset >= self.from && span.offset + span.len <= end
+    }
+
+    /// Returns whether a line is not far after the block, or on the way up before it: twice its length, or what is
+    /// read as fast as a line.
+    fn is_followed_by(&self, span: Span, down: bool) -> bool {
+        let len = self.bytes.len() as u64;
+        let (end, after) = (self.from + len, span.offset + span.len);
+        let near = (2 * len).max(BLOCK[1] / 4);
+        let is_near = match down {
+            true => span.offset >= self.from && span.offset <= end + near,
+            false => after <= end && after >= self.from.saturating_sub(near),
+        };
+        self.file == span.file && len > 0 && is_near
     }
 
     /// Returns a line that the block has.

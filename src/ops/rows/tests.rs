@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::format::Session;
-use crate::model::{Source, Table};
+use crate::model::{Source, Span, Table};
 use crate::ops::branches::tests::session;
+use std::io;
 
 /// Returns the rows of `"a; b<a; c<b"` with the agent's leaf; a name beginning with a dot is
 /// hidden.
@@ -203,5 +204,51 @@ fn a_scan_in_blocks_finds_what_each_line_has() {
             found.sort();
             assert_eq!(found, wanted, "{typed}, down: {down}");
         }
+    }
+}
+
+/// A source that counts what is read.
+struct Counted {
+    source: Table,
+    bytes: std::cell::Cell<u64>,
+    reads: std::cell::Cell<u64>,
+}
+
+impl Source for Counted {
+    fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
+        self.bytes.set(self.bytes.get() + span.len);
+        self.reads.set(self.reads.get() + 1);
+        self.source.read(span, into)
+    }
+}
+
+/// The rows of two branches whose entries take turns in the file come one branch after the other.
+#[test]
+fn a_scan_reads_what_lacks_a_word_once() {
+    let mut file = String::from("{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n");
+    let count = 4000_u32;
+    for at in 0..count {
+        // The first and the last lines, with which a search begins, are longer than a first block.
+        let is_long = !(10..count - 10).contains(&at);
+        let text = "x".repeat(if is_long { 50_000 } else { 1000 });
+        file += &format!(
+            "{{\"type\":\"message\",\"id\":\"{at:08x}\",\"parentId\":null,\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}}}\n"
+        );
+    }
+    let session = Session::read(file.as_bytes()).unwrap();
+    let len = file.len() as u64;
+    let source = Counted { source: Table(vec![file.into_bytes()]), bytes: 0.into(), reads: 0.into() };
+    let branches: Vec<Ix> = (0..count).step_by(2).chain((1..count).step_by(2)).map(Ix).collect();
+    let backward: Vec<Ix> = branches.iter().rev().copied().collect();
+    for (order, down) in [(branches, true), (backward, false)] {
+        let mut scan = Scan::new(Search::parse("needle").unwrap());
+        source.bytes.set(0);
+        source.reads.set(0);
+        for ix in order {
+            assert!(!scan.finds(&session, &source, ix, down).unwrap());
+        }
+        let (bytes, reads) = (source.bytes.get(), source.reads.get());
+        assert!(bytes < len * 3 / 2, "{bytes} of {len} bytes, down: {down}");
+        assert!(reads < 40, "{reads} reads of {len} bytes, down: {down}");
     }
 }
