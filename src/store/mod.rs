@@ -32,7 +32,7 @@ pub mod write;
 pub use error::Error;
 pub use files::Files;
 pub use new_file::{NewFile, replace_file};
-pub use read::end::End;
+pub use read::end::{End, has_changed};
 pub use read::ends::open_ends;
 pub use read::growing::Growing;
 pub use read::search::search_lines;

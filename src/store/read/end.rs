@@ -69,13 +69,7 @@ impl End {
 
     /// Returns whether the file has changed since it was read.
     pub fn is_changed(&self, path: &Path) -> Result<bool, Error> {
-        match File::open(path).and_then(|file| Stamp::take(&file)) {
-            Ok(now) => Ok(self.stamp.as_ref() != Some(&now)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Error::NotFound { path: path.to_owned() })
-            }
-            Err(source) => Err(Error::Io { path: path.to_owned(), source }),
-        }
+        differs(self.stamp.as_ref(), path)
     }
 
     /// Returns up to which byte the file is unchanged: [`End::byte`], or the start of a line before
@@ -99,6 +93,23 @@ impl End {
             Some(at) => Some(start + at as u64 + 1),
             None => (start == 0).then_some(0),
         })
+    }
+}
+
+/// Returns whether the main file of a session has changed since it was read.
+///
+/// Costs no reading of the file, and so may miss a change that keeps its length and times.
+pub fn has_changed(opened: &Opened) -> Result<bool, Error> {
+    differs(opened.files.stamp(0), opened.files.path(0))
+}
+
+fn differs(stamp: Option<&Stamp>, path: &Path) -> Result<bool, Error> {
+    match File::open(path).and_then(|file| Stamp::take(&file)) {
+        Ok(now) => Ok(stamp != Some(&now)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Error::NotFound { path: path.to_owned() })
+        }
+        Err(source) => Err(Error::Io { path: path.to_owned(), source }),
     }
 }
 
