@@ -124,6 +124,11 @@ pub fn keep_whole() {
     WHOLE.store(true, Ordering::Relaxed);
 }
 
+/// Says that a person looks on after all, e.g. at a terminal while the output goes elsewhere.
+pub fn cut_to_width() {
+    WHOLE.store(false, Ordering::Relaxed);
+}
+
 /// Whether nothing is cut or wrapped.
 pub fn is_whole() -> bool {
     WHOLE.load(Ordering::Relaxed)

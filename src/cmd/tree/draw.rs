@@ -4,7 +4,7 @@ use super::markdown::{Mark, Markdown};
 use super::navigator::{Navigator, Panel, Use};
 use crate::cmd::shared::render::{Body, ink_of};
 use crate::cmd::shared::time;
-use crate::model::{Count, Ix, Kind};
+use crate::model::{Count, Ix, Kind, grouped};
 use crate::ops::filter;
 use crate::ui::{Ink, Look, spelled, text};
 use ratatui_core::buffer::Buffer;
@@ -148,7 +148,7 @@ fn header(navigator: &Navigator<'_>, status: &str, pen: &mut Pen<'_>, area: Rect
     parts.push(head.map_or("no HEAD".into(), |head| format!("HEAD {head}")));
     parts.push(navigator.filter().0.to_owned());
     if !session.partial {
-        parts.push(Count("row", "rows", navigator.rows.len()).to_string());
+        parts.push(place(navigator));
     }
     if !navigator.kept.marked.is_empty() {
         parts.push(format!("{} marked", navigator.kept.marked.len()));
@@ -170,6 +170,17 @@ fn header(navigator: &Navigator<'_>, status: &str, pen: &mut Pen<'_>, area: Rect
     }
     let words = pen.own(&text::fit(&parts.join(" · "), usize::from(area.width)));
     pen.put(area, area.x, area.y, &words, Style::new().add_modifier(Modifier::BOLD));
+}
+
+/// Which of the visible rows has the cursor.
+fn place(navigator: &Navigator<'_>) -> String {
+    match navigator.visible() {
+        0 => "no rows".into(),
+        visible => {
+            let row = navigator.folds.index(navigator.cursor) + 1;
+            format!("row {} of {}", grouped(row), grouped(visible))
+        }
+    }
 }
 
 /// The line at the bottom: what is typed, what was said, or the keys that matter now.

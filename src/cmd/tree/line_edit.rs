@@ -9,13 +9,34 @@ pub(super) struct LineEdit {
     letters: Vec<char>,
     /// Before which letter the cursor is.
     cursor: usize,
+    /// The lines that were typed before, and which of them is shown; after them, the new one.
+    history: Vec<String>,
+    shown: usize,
+    /// The new line while another is shown.
+    new: String,
 }
 
 impl LineEdit {
     /// Begins with a text, the cursor at its end.
     pub(super) fn new(text: &str) -> LineEdit {
         let letters: Vec<char> = text.chars().collect();
-        LineEdit { cursor: letters.len(), letters }
+        LineEdit { cursor: letters.len(), letters, ..LineEdit::default() }
+    }
+
+    /// Begins with an empty line; Up goes to the lines that were typed before.
+    pub(super) fn after(history: &[String]) -> LineEdit {
+        LineEdit { history: history.to_vec(), shown: history.len(), ..LineEdit::default() }
+    }
+
+    /// Shows another line of the history.
+    fn show(&mut self, shown: usize) {
+        if self.shown == self.history.len() {
+            self.new = self.text();
+        }
+        self.shown = shown.min(self.history.len());
+        let text = self.history.get(self.shown).unwrap_or(&self.new);
+        self.letters = text.chars().collect();
+        self.cursor = self.letters.len();
     }
 
     pub(super) fn text(&self) -> String {
@@ -36,6 +57,8 @@ impl LineEdit {
             Key::Delete | Key::Ctrl('d') if self.cursor < self.letters.len() => {
                 self.letters.remove(self.cursor);
             }
+            Key::Up | Key::Ctrl('p') => self.show(self.shown.saturating_sub(1)),
+            Key::Down | Key::Ctrl('n') => self.show(self.shown + 1),
             Key::Left | Key::Ctrl('b') => self.cursor = self.cursor.saturating_sub(1),
             Key::Right | Key::Ctrl('f') => self.cursor = (self.cursor + 1).min(self.letters.len()),
             Key::Home | Key::Ctrl('a') => self.cursor = 0,
@@ -93,6 +116,27 @@ mod tests {
         check("a b",      "Home Right ^K",       "a|");
         check("",         "Backspace Delete Left Right ^W ^K", "|");
         check("\u{4e2d}", "Backspace",           "|");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn up_and_down_go_through_the_history() {
+        let check = |history: &str, keys: &str, wanted: &str| {
+            let history: Vec<String> = history.split_whitespace().map(str::to_owned).collect();
+            let mut line = LineEdit::after(&history);
+            Key::parse_all(keys).into_iter().for_each(|key| line.press(key));
+            assert_eq!(line.text(), wanted, "{history:?}: {keys}");
+        };
+        check("a b", "Up",               "b");
+        check("a b", "Up Up",            "a");
+        check("a b", "Up Up Up",         "a");
+        check("a b", "Up Up Down",       "b");
+        check("a b", "x Up Down",        "x");       // what was begun is still there
+        check("a b", "x Up Down Down",   "x");
+        check("a b", "^P y",             "by");
+        check("a b", "Up y ^N",          "");
+        check("",    "x Up",             "x");
+        check("",    "x Down",           "x");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::{Exit, Failure, complete};
 use crate::ops::filter::Mode;
 use crate::store::locate::{self, Found};
 use crate::store::{self, Growing, Options};
-use crate::ui::{Look, Ui};
+use crate::ui::{Look, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use navigator::{Kept, Leave, Navigator, Step, Use};
 use picker::{Picked, Picker};
@@ -97,6 +97,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         check_terminal(purpose)?;
     }
     let chosen = chosen(args, global, ui)?;
+    // The screen has a width, even if the output is a pipe.
+    text::cut_to_width();
     let look = if args.keys.is_some() {
         Look { color: false, ..ui.look }
     } else {
@@ -254,21 +256,25 @@ impl Browser<'_> {
     fn browse(&mut self, mut kept: Kept) -> anyhow::Result<(Left, Kept)> {
         let bough = Bough::new(self.path)?;
         let mut growing = Growing::new(self.path, self.options);
-        let first = if self.screen.is_live() { Model::read_end(self.path, self.options) } else { None };
+        // As many entries as the screen has rows fill it.
+        let (rows, how) = (self.screen.live_height(), kept.how());
+        let first = rows.and_then(|rows| Model::read_end(self.path, self.options, rows.into(), how.filter));
         let (mut model, is_whole) = match first {
             Some(model) => (model, false),
-            None => (Model::read(&mut growing, kept.follow)?, true),
+            None => (Model::read(&mut growing, how)?, true),
         };
-        let mut loader = Loader::new(growing);
-        if !is_whole {
-            loader.start(kept.follow);
-        }
+        let mut loader = Loader::new(growing, how, !is_whole);
         loop {
-            let mut navigator = Navigator::new(&model, &bough, self.purpose, kept);
+            let rows = model.take_rows(kept.filter).unwrap_or_else(|| model.rows_of(kept.filter));
+            let mut navigator = Navigator::new(&model, rows, &bough, self.purpose, kept);
             let next = self.drive(&mut navigator, &mut loader)?;
             kept = navigator.keep();
             match next {
-                Next::Model(read) => model = *read,
+                Next::Model(read) => {
+                    let old = std::mem::replace(&mut model, *read);
+                    // Millions of entries take longer to free than a frame.
+                    std::thread::spawn(move || drop(old));
+                }
                 Next::Leave(left) => return Ok((left, kept)),
             }
         }
@@ -288,8 +294,8 @@ impl Browser<'_> {
             }
             if navigator.kept.follow && !loader.is_reading() && looked.elapsed() >= LOOK.max(loader.pause()) {
                 looked = Instant::now();
-                match navigator.model.end.is_changed(self.path) {
-                    Ok(true) => loader.start(true),
+                match navigator.model.has_changed() {
+                    Ok(true) => loader.start(navigator.kept.how()),
                     Ok(false) => {}
                     Err(error) => {
                         navigator.kept.message = error.to_string();
@@ -310,6 +316,7 @@ impl Browser<'_> {
                 let look = self.look;
                 self.screen.draw(&mut |buffer| draw::screen(navigator, status, &look, buffer))?;
                 is_stale = false;
+                loader.start_due(navigator.kept.how());
             }
             let wait = match (navigator.is_searching(), loader.is_reading(), navigator.kept.follow) {
                 (true, ..) => Duration::ZERO,
@@ -330,9 +337,7 @@ impl Browser<'_> {
                     match step {
                         Ok(Some(leave)) => return Ok(Next::Leave(Left::By(leave))),
                         Ok(None) => {}
-                        Err(error) => {
-                            navigator.kept.message = crate::ui::text::one_line(&format!("{error:#}"))
-                        }
+                        Err(error) => navigator.kept.message = text::one_line(&format!("{error:#}")),
                     }
                 }
             }
@@ -348,7 +353,7 @@ impl Browser<'_> {
     ) -> anyhow::Result<Option<Leave>> {
         match step {
             Step::Stay => {}
-            Step::Reread => loader.start(navigator.kept.follow),
+            Step::Reread => loader.start(navigator.kept.how()),
             Step::Leave(leave) => return Ok(Some(leave)),
             Step::Suspend => self.screen.suspend()?,
             Step::Redraw => self.screen.forget(),

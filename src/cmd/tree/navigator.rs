@@ -3,7 +3,7 @@
 use super::commands::{Bough, Ran};
 use super::keys::Key;
 use super::line_edit::LineEdit;
-use super::session::Model;
+use super::session::{How, Model};
 use crate::cmd::shared::render::View;
 use crate::cmd::shared::stored_results::Stored;
 use crate::model::{self, Count, Ix};
@@ -23,6 +23,9 @@ pub(super) struct Kept {
     /// The last search, and whether it goes down.
     pub(super) search: String,
     search_down: bool,
+    /// What was typed after `/` and `?`, and after `:`, oldest first.
+    searches: Vec<String>,
+    commands: Vec<String>,
     /// Whether the screen shows where its words are.
     pub(super) shows_matches: bool,
     /// The entries, by their keys, since numbers change.
@@ -48,6 +51,8 @@ impl Kept {
             filter: Mode::ALL.iter().position(|(_, mode)| *mode == filter).unwrap_or(0),
             search: String::new(),
             search_down: true,
+            searches: Vec::new(),
+            commands: Vec::new(),
             shows_matches: false,
             cursor: None,
             folded: BTreeSet::new(),
@@ -60,6 +65,13 @@ impl Kept {
             panel: Panel::Tree,
             printed: String::new(),
         }
+    }
+}
+
+impl Kept {
+    /// How the session is read for this view.
+    pub(super) fn how(&self) -> How {
+        How { is_followed: self.follow, filter: self.filter }
     }
 }
 
@@ -169,6 +181,8 @@ struct Running {
     /// The row from which the search went out.
     from: usize,
     since: Instant,
+    /// When the screen said last how far it is.
+    said: Instant,
 }
 
 /// One session on the screen.
@@ -199,8 +213,15 @@ pub(super) struct Navigator<'m> {
 }
 
 impl<'m> Navigator<'m> {
-    pub(super) fn new(model: &'m Model, bough: &'m Bough, purpose: Use, kept: Kept) -> Navigator<'m> {
-        let (mut view, rows) = (View::new(&model.opened), rows_of(model, kept.filter));
+    /// Shows a session in rows, which are those of the filter.
+    pub(super) fn new(
+        model: &'m Model,
+        rows: Rows,
+        bough: &'m Bough,
+        purpose: Use,
+        kept: Kept,
+    ) -> Navigator<'m> {
+        let mut view = View::new(&model.opened);
         view.marks.clone_from(&model.marks);
         view.stored = Some(Stored);
         let mode = Mode::ALL[kept.filter].1;
@@ -365,8 +386,8 @@ impl<'m> Navigator<'m> {
             Key::Ctrl('o') => self.set_filter((self.kept.filter + 1) % Mode::ALL.len()),
             Key::Ctrl('O') => self.set_filter((self.kept.filter + Mode::ALL.len() - 1) % Mode::ALL.len()),
             Key::Char(digit @ '1'..='5') => self.set_filter(digit as usize - '1' as usize),
-            Key::Char('/') => self.kept.panel = Panel::Line(Purpose::SearchDown, LineEdit::default()),
-            Key::Char('?') => self.kept.panel = Panel::Line(Purpose::SearchUp, LineEdit::default()),
+            Key::Char('/') => self.type_line(Purpose::SearchDown),
+            Key::Char('?') => self.type_line(Purpose::SearchUp),
             Key::Char('n') => self.search(self.kept.search_down),
             Key::Char('N') => self.search(!self.kept.search_down),
             Key::Tab => self.kept.preview = !self.kept.preview,
@@ -398,9 +419,7 @@ impl<'m> Navigator<'m> {
             Key::Char('q') => return Ok(Step::Leave(Leave::Back)),
             Key::Char('Q') | Key::Ctrl('c') => return Ok(Step::Leave(Leave::Quit)),
             Key::Enter if self.purpose != Use::Act => return self.choose(),
-            Key::Char(':') if self.purpose != Use::Act => {
-                self.kept.panel = Panel::Line(Purpose::Command, LineEdit::default());
-            }
+            Key::Char(':') if self.purpose != Use::Act => self.type_line(Purpose::Command),
             key if self.purpose == Use::Act => return self.press_to_act(key),
             _ => {}
         }
@@ -457,7 +476,7 @@ impl<'m> Navigator<'m> {
                 return Ok(Step::Stay);
             }
             Key::Char(':') => {
-                self.kept.panel = Panel::Line(Purpose::Command, LineEdit::default());
+                self.type_line(Purpose::Command);
                 return Ok(Step::Stay);
             }
             _ => {}
@@ -593,8 +612,24 @@ impl<'m> Navigator<'m> {
         lines.into_iter().flat_map(wrap).collect()
     }
 
+    /// Lets the user type a search or a command.
+    fn type_line(&mut self, purpose: Purpose) {
+        let history = if purpose == Purpose::Command { &self.kept.commands } else { &self.kept.searches };
+        self.kept.panel = Panel::Line(purpose, LineEdit::after(history));
+    }
+
     /// Takes a line that was typed.
     fn typed(&mut self, purpose: Purpose, line: &str) -> anyhow::Result<Step> {
+        let history = match purpose {
+            Purpose::SearchDown | Purpose::SearchUp => Some(&mut self.kept.searches),
+            Purpose::Command => Some(&mut self.kept.commands),
+            Purpose::Label => None,
+        };
+        if let Some(history) =
+            history.filter(|history| !line.is_empty() && history.last().is_none_or(|last| last != line))
+        {
+            history.push(line.to_owned());
+        }
         match purpose {
             Purpose::SearchDown | Purpose::SearchUp => {
                 if !line.is_empty() {
@@ -785,7 +820,7 @@ impl<'m> Navigator<'m> {
         let here = self.cursor_entry();
         self.kept.filter = filter;
         self.folds.clear();
-        self.rows = rows_of(self.model, filter);
+        self.rows = self.model.rows_of(filter);
         let (session, mode) = (self.model.session(), self.filter().1);
         self.view.mark(|ix| mode.shows(session, ix));
         self.cursor = match here.and_then(|here| self.rows.row_at_or_above(here)) {
@@ -822,6 +857,7 @@ impl<'m> Navigator<'m> {
             down,
             from: self.cursor,
             since: Instant::now(),
+            said: Instant::now(),
         });
     }
 
@@ -855,13 +891,18 @@ impl<'m> Navigator<'m> {
                 return true;
             }
             if running.left.is_multiple_of(CLOCK) && Instant::now() >= until {
-                // A search that takes long says how far it is.
-                if running.since.elapsed() > Duration::from_millis(300) {
+                // A search that takes long says how far it is. A frame for each step would take the time of the search.
+                let mut is_news = false;
+                let is_long = running.since.elapsed() > Duration::from_millis(300);
+                if is_long && running.said.elapsed() > Duration::from_millis(100) {
+                    running.said = Instant::now();
                     let done = (count - running.left) * 100 / count;
-                    self.kept.message = format!("searching… {done} %");
+                    let message = format!("searching… {done} %");
+                    is_news = message != self.kept.message;
+                    self.kept.message = message;
                 }
                 self.running = Some(running);
-                return true;
+                return is_news;
             }
         }
         self.kept.message = format!("not found: {}", text::one_line(&self.kept.search));
@@ -903,12 +944,6 @@ fn typed_row(typed: &str, index: usize) -> Option<usize> {
     }
 }
 
-/// The rows that a filter shows.
-fn rows_of(model: &Model, filter: usize) -> Rows {
-    let (session, mode) = (model.session(), Mode::ALL[filter].1);
-    Rows::new(&session.tree, &model.order, |ix| mode.shows(session, ix))
-}
-
 /// Scrolls a text; false if the key closes it.
 fn scroll(key: Key, top: &mut usize, lines: usize, page: usize) -> bool {
     let last = lines.saturating_sub(page);
@@ -938,8 +973,9 @@ h                       HEAD
 1 2 3 4 5               filter: default, no-tools, user-only, labeled-only, all
 ^O, Shift ^O            next and previous filter
 / ?                     search down and up: all words, or re: and a regular expression
+Up Down                 in a search or a command: those that were typed before
 n N                     next and previous match
-Esc                     clear the search, else the marks; else leave
+Esc                     clear the search, then the marks; then like q
 Tab                     show or hide the entry
 J K ^D ^U               scroll the entry, by a line and by half a page
 t                       show or hide times
@@ -959,7 +995,7 @@ y Y                     copy the id, the text
 
 R ^L                    read the file again, draw the screen again
 ^Z                      suspend
-q                       leave; if a list of sessions came first, go back to it
+q                       go back to the list of sessions, or leave
 Q ^C                    leave";
 
 #[cfg(test)]

@@ -222,7 +222,9 @@ impl Picker {
             return Some((area.x + 1 + cursor as u16, y));
         }
         if !self.message.is_empty() {
-            buffer.set_stringn(area.x, y, own(&self.message), width, Style::new());
+            // The reason is at the end, after the path.
+            let message = own(&text::fit_end(&self.message, width));
+            buffer.set_stringn(area.x, y, message, width, Style::new());
             return None;
         }
         let keys = own("Enter open · / search · j k move · q leave");

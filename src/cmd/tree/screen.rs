@@ -42,8 +42,9 @@ pub(super) trait Screen {
 
     fn suspend(&mut self) -> io::Result<()>;
 
-    /// Whether a person looks on, so that a part of a session is worth showing before the rest is read.
-    fn is_live(&self) -> bool;
+    /// The height of the screen, if a person looks on, so that a part of a session is worth showing before the rest
+    /// is read.
+    fn live_height(&self) -> Option<u16>;
 
     /// What the screen shows in the end, if it is not gone.
     fn last(&self) -> Option<String>;
@@ -90,8 +91,8 @@ impl Screen for Script {
         Ok(())
     }
 
-    fn is_live(&self) -> bool {
-        false
+    fn live_height(&self) -> Option<u16> {
+        None
     }
 
     fn last(&self) -> Option<String> {

@@ -4,10 +4,11 @@ use crate::cmd::shared::thread_arg::ThreadView;
 use crate::cmd::shared::{after_move, write};
 use crate::format::Session;
 use crate::model::Ix;
-use crate::ops::rows::Order;
+use crate::ops::filter::Mode;
+use crate::ops::rows::{Order, Rows};
 use crate::store::oplog::Log;
 use crate::store::write::Signs;
-use crate::store::{self, End, Growing, Opened, Options, TailRequest};
+use crate::store::{self, Growing, Opened, Options, TailRequest};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -24,30 +25,36 @@ pub(super) struct Model {
     pub(super) marks: HashMap<Ix, Vec<String>>,
     /// Why an agent seems to be at work on the file.
     pub(super) signs: Option<Signs>,
-    /// The end of the file as it was read.
-    pub(super) end: End,
+    /// The rows of a filter, made where the session was read, and the number of the filter.
+    rows: Option<(usize, Rows)>,
 }
 
-/// The rows that are read first of a large file.
-const FIRST_ROWS: usize = 200;
+/// How a session is read.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    /// What is known of a file that only grew is not read again.
+    pub(super) is_followed: bool,
+    /// The number of the filter for which rows are made.
+    pub(super) filter: usize,
+}
 
 impl Model {
-    /// Reads the session as a whole. While it is followed, what is known of a file that only grew is not read again.
-    pub(super) fn read(growing: &mut Growing, is_followed: bool) -> anyhow::Result<Model> {
-        Model::new(if is_followed { growing.read()? } else { growing.read_whole()? })
+    /// Reads the session as a whole.
+    pub(super) fn read(growing: &mut Growing, how: How) -> anyhow::Result<Model> {
+        let opened = if how.is_followed { growing.read()? } else { growing.read_whole()? };
+        Model::new(opened, how.filter)
     }
 
-    /// Reads the end of a large file: enough for a screen of rows. `None` if only the whole would do.
-    pub(super) fn read_end(path: &Path, options: Options) -> Option<Model> {
-        let enough = |session: &Session| session.knows_path(FIRST_ROWS, |_| true);
+    /// Reads the end of a large file: enough for a screen of some rows. `None` if only the whole would do.
+    pub(super) fn read_end(path: &Path, options: Options, rows: usize, filter: usize) -> Option<Model> {
+        let enough = |session: &Session| session.knows_path(rows, |_| true);
         let part = TailRequest { enough: &enough, ..TailRequest::default() };
         // Whatever is wrong is reported by the reading of the whole.
         let opened = store::open_end(path, options, &part).ok().flatten()?;
-        Model::new(opened).ok()
+        Model::new(opened, filter).ok()
     }
 
-    fn new(opened: Opened) -> anyhow::Result<Model> {
-        let end = End::take(&opened);
+    fn new(opened: Opened, filter: usize) -> anyhow::Result<Model> {
         let mut read = ThreadView::unlinearized(opened);
         if !read.opened.session.partial {
             read.join()?;
@@ -59,7 +66,25 @@ impl Model {
         let leaf = if tip == session.head.entry { session.head.leaf.or(tip) } else { tip };
         let order = Order::new(session, leaf);
         let signs = signs_of_life(&read.opened);
-        Ok(Model { opened: read.opened, order, leaf, marks, signs, end })
+        let mut model = Model { opened: read.opened, order, leaf, marks, signs, rows: None };
+        model.rows = Some((filter, model.rows_of(filter)));
+        Ok(model)
+    }
+
+    /// The rows that a filter shows.
+    pub(super) fn rows_of(&self, filter: usize) -> Rows {
+        let (session, mode) = (self.session(), Mode::ALL[filter].1);
+        Rows::new(&session.tree, &self.order, |ix| mode.shows(session, ix))
+    }
+
+    /// Takes the rows that were made with the model, if they are those of a filter.
+    pub(super) fn take_rows(&mut self, filter: usize) -> Option<Rows> {
+        self.rows.take().filter(|(made, _)| *made == filter).map(|(_, rows)| rows)
+    }
+
+    /// Whether the file has changed since it was read.
+    pub(super) fn has_changed(&self) -> Result<bool, store::Error> {
+        store::has_changed(&self.opened)
     }
 
     pub(super) fn session(&self) -> &Session {
@@ -91,25 +116,34 @@ pub(super) struct Loader {
     growing: Arc<Mutex<Growing>>,
     /// What the reading thread gives, if one is at work.
     coming: Option<Receiver<anyhow::Result<Model>>>,
+    /// Whether a reading is to begin after the next frame.
+    is_due: bool,
     /// Whether to read once more, since the file may have changed after the reading began.
     again: bool,
-    is_followed: bool,
+    how: How,
     began: Instant,
     took: Duration,
 }
 
 impl Loader {
-    pub(super) fn new(growing: Growing) -> Loader {
-        let growing = Arc::new(Mutex::new(growing));
-        let (coming, again, is_followed) = (None, false, false);
-        Loader { growing, coming, again, is_followed, began: Instant::now(), took: Duration::ZERO }
+    /// If the reading `is_due`, it begins with [`Loader::start_due`].
+    pub(super) fn new(growing: Growing, how: How, is_due: bool) -> Loader {
+        let (growing, began, took) = (Arc::new(Mutex::new(growing)), Instant::now(), Duration::ZERO);
+        Loader { growing, coming: None, is_due, again: false, how, began, took }
+    }
+
+    /// Begins the reading that is due, if one is: the first frame does not share the processors with it.
+    pub(super) fn start_due(&mut self, how: How) {
+        if self.is_due {
+            self.start(how);
+        }
     }
 
     /// Begins to read the whole session; if that is under way, once more after it.
     ///
     /// If the session is followed, the next reading begins where this one ends.
-    pub(super) fn start(&mut self, is_followed: bool) {
-        self.is_followed = is_followed;
+    pub(super) fn start(&mut self, how: How) {
+        (self.how, self.is_due) = (how, false);
         if self.coming.is_some() {
             self.again = true;
             return;
@@ -120,13 +154,13 @@ impl Loader {
         std::thread::spawn(move || {
             // Nobody waits for it if the navigator was left meanwhile.
             let mut growing = growing.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = give.send(Model::read(&mut growing, is_followed));
+            let _ = give.send(Model::read(&mut growing, how));
         });
         self.coming = Some(coming);
     }
 
     pub(super) fn is_reading(&self) -> bool {
-        self.coming.is_some()
+        self.is_due || self.coming.is_some()
     }
 
     /// What was read, if that is complete.
@@ -138,7 +172,7 @@ impl Loader {
         };
         (self.coming, self.took) = (None, self.began.elapsed());
         if std::mem::take(&mut self.again) {
-            self.start(self.is_followed);
+            self.start(self.how);
         }
         Some(read)
     }

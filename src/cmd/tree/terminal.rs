@@ -183,8 +183,8 @@ impl Screen for Terminal {
         self.take_again()
     }
 
-    fn is_live(&self) -> bool {
-        true
+    fn live_height(&self) -> Option<u16> {
+        Some(crossterm::terminal::size().map_or(100, |(_, height)| height))
     }
 
     fn last(&self) -> Option<String> {
