@@ -66,8 +66,8 @@ def main():
     pid, master = start([args.program, "tree", args.file])
     _, out = wait_for(master, "›".encode(), 120)
     print(f"first rows           {1000 * (time.perf_counter() - began):9.1f} ms")
-    # The first line says "row N of M" once all is read. Cells that were blank before are skipped.
-    rows = re.compile(rb"row(?: |\x1b\[[0-9;]*[A-Za-z])+[0-9,]+(?: |\x1b\[[0-9;]*[A-Za-z])+of")
+    # The first line says "row N of M" once all is read. Cells that stay as they were are skipped.
+    rows = re.compile(rb"[0-9](?: |\x1b\[[0-9;]*[A-Za-z])+of")
     while not rows.search(out):
         if time.perf_counter() - began > 120 or not select.select([master], [], [], 120)[0]:
             sys.exit("not read in 120 s")
