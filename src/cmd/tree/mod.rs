@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let options = global.options();
     let mut chosen = match chosen {
         Chosen::Session(path) => Start::Session(path),
-        Chosen::List(found) => Start::List(Picker::new(found, options)),
+        Chosen::List(found) => Start::List(Box::new(Picker::new(found, options))),
     };
     let mode =
         Mode::ALL.into_iter().find(|(name, _)| *name == args.filter).map_or(Mode::Default, |(_, mode)| mode);
@@ -195,7 +195,7 @@ enum Chosen {
 /// Where the user begins, and comes back to.
 enum Start {
     Session(PathBuf),
-    List(Picker),
+    List(Box<Picker>),
 }
 
 fn chosen(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Chosen> {
