@@ -2,6 +2,7 @@
 
 use super::shared::options::Global;
 use super::shared::write::{self, WriteArgs};
+use super::shared::write_json::More;
 use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::format::Ids;
@@ -185,7 +186,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         return Ok(Exit::Done);
     }
     if ui.look.json {
-        write_json::print(&opened, &plan, &done, [], ui)?;
+        write_json::print(&opened, &plan, &done, More::default(), ui)?;
     } else if !id.is_empty() {
         let id = ui.look.shown(&id).into_owned();
         writeln!(ui.out(), "{id}")?;

@@ -1,7 +1,7 @@
 //! `bough archive`: copies sessions to a place that their agents do not clean up.
 
 use super::shared::options::Global;
-use super::shared::{file_args, session_arg, time};
+use super::shared::{file_args, rows, session_arg, time};
 use super::{Exit, Failure};
 use crate::format::Format;
 use crate::model::{Count, Time};
@@ -11,7 +11,7 @@ use crate::store::locate::{self, Found, Store};
 use crate::store::project_folder::{contents, home_of};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
-use serde_json::json;
+use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -140,16 +140,15 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     })?;
     writer.flush().map_err(|error| io_error(error, archive.folder()))?;
     if ui.look.json {
-        let object = json!({
-            "schema": "bough.archive/1",
-            "folder": archive.folder().display().to_string(),
-            "sessions": count,
-            "files": total.files,
-            "unchanged": total.known,
-            "bytes": total.bytes,
-            "stored": total.stored,
-        });
-        writeln!(ui.out(), "{object}")?;
+        let row = ArchiveRow {
+            folder: archive.folder().display().to_string(),
+            sessions: count,
+            files: total.files,
+            unchanged: total.known,
+            bytes: total.bytes,
+            stored: total.stored,
+        };
+        rows::print(&row, ui)?;
     } else if !ui.look.quiet {
         ui.note(format_args!(
             "{} in the archive {}; {} new or changed, {} stored in {}",
@@ -262,19 +261,77 @@ fn belonging(store: &Store, path: &Path, beside: &mut Sidecars) -> Vec<Wanted> {
     out
 }
 
+/// What a run of archive stored: archive.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.archive/1")]
+pub(super) struct ArchiveRow {
+    /// The folder of the archive.
+    folder: String,
+    /// How many sessions were looked at.
+    sessions: usize,
+    /// How many files are new or changed.
+    files: usize,
+    /// How many files the archive has as they are.
+    unchanged: usize,
+    /// How many bytes of the files are new.
+    bytes: u64,
+    /// How many bytes the new blobs have.
+    stored: u64,
+}
+
+/// A blob that is not as it was archived: archive --verify.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.blob/1")]
+pub(super) struct BlobRow<'a> {
+    /// The file of the blob.
+    blob: String,
+    /// A session that needs it.
+    session: &'a str,
+    /// The file of the session that needs it.
+    file: String,
+    /// What is wrong.
+    message: &'a str,
+}
+
+/// A session of the archive: sessions --archived.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.archived/1")]
+pub(super) struct ArchivedRow<'a> {
+    /// The id of the session.
+    session: &'a str,
+    /// The agent.
+    agent: &'a str,
+    /// Where the session file was.
+    file: String,
+    /// Whether it is still there.
+    exists: bool,
+    /// Its size.
+    bytes: u64,
+    /// When it was archived.
+    archived: &'a str,
+    /// When it was last written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified: Option<String>,
+    /// Its working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<&'a str>,
+}
+
 fn verify(archive: &Archive, ui: &mut Ui) -> anyhow::Result<Exit> {
     let contents = read(archive)?;
     let bad = archive.verify(&contents);
     for bad in &bad {
         if ui.look.json {
-            let object = json!({
-                "schema": "bough.blob/1",
-                "blob": bad.blob.display().to_string(),
-                "session": bad.item.session,
-                "file": bad.item.origin().display().to_string(),
-                "message": bad.why,
-            });
-            writeln!(ui.out(), "{object}")?;
+            let row = BlobRow {
+                blob: bad.blob.display().to_string(),
+                session: &bad.item.session,
+                file: bad.item.origin().display().to_string(),
+                message: &bad.why,
+            };
+            rows::print(&row, ui)?;
             continue;
         }
         let line = format!(
@@ -373,22 +430,17 @@ pub(super) fn list(max_count: Option<usize>, ui: &mut Ui) -> anyhow::Result<Exit
     for item in mains {
         let modified = Time(item.mtime / 1_000_000);
         if ui.look.json {
-            let mut object = json!({
-                "schema": "bough.archived/1",
-                "session": item.session,
-                "agent": item.agent,
-                "file": item.origin().display().to_string(),
-                "exists": item.origin().exists(),
-                "bytes": item.bytes,
-                "archived": item.archived,
-            });
-            if let Some(modified) = time::iso(modified) {
-                object["modified"] = modified.into();
-            }
-            if let Some(cwd) = &item.cwd {
-                object["cwd"] = cwd.clone().into();
-            }
-            writeln!(ui.out(), "{object}")?;
+            let row = ArchivedRow {
+                session: &item.session,
+                agent: &item.agent,
+                file: item.origin().display().to_string(),
+                exists: item.origin().exists(),
+                bytes: item.bytes,
+                archived: &item.archived,
+                modified: time::iso(modified),
+                cwd: item.cwd.as_deref(),
+            };
+            rows::print(&row, ui)?;
             continue;
         }
         let gone = if item.origin().exists() { "" } else { "  (only in the archive)" };

@@ -2,11 +2,10 @@
 
 use super::shared::options::Global;
 use super::shared::render::{View, ink_of};
-use super::shared::session_arg;
-use super::shared::thread_arg;
 use super::shared::thread_arg::ThreadView;
 use super::shared::time::{self, DateArg, DateStyle};
 use super::shared::words;
+use super::shared::{rows, session_arg, thread_arg};
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix};
 use crate::ops::branches::{self, Branch, BranchRule};
@@ -14,7 +13,7 @@ use crate::ops::{filter, ids, revision};
 use crate::ui::{Ink, Ui, text};
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::cmp::Reverse;
 
 /// List the branches of a session
@@ -144,7 +143,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     } else if global.json {
         for branch in &list {
-            write!(ui.out(), "{}{end}", as_json(&mut view, branch)?)?;
+            write!(ui.out(), "{}{end}", rows::to_json(&BranchRow::read(&mut view, branch)?))?;
         }
     } else {
         table(args, &mut view, &list, ui)?;
@@ -176,18 +175,17 @@ fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
         let attachment = line.attachment.map(id).transpose()?;
         let parent = line.parent.map(|parent| document.line_id(parent));
         if global.json {
-            let mut object = json!({ "schema": "bough.line/1", "line": name, "branch": line.branch });
-            if let (Some(parent), Some(attachment)) = (parent, attachment) {
-                object["parent"] = parent.into();
-                object["attachment"] = attachment.into();
-            }
             let first = documented.entries[line.nodes[0] as usize];
-            if let Some(time) = first.and_then(|ix| time::iso(opened.session.entries.time(ix))) {
-                object["first_time"] = time.into();
-            }
-            object["entries"] =
-                line.nodes.iter().map(|node| id(*node)).collect::<Result<Vec<_>, _>>()?.into();
-            write!(ui.out(), "{object}{end}")?;
+            let (parent, attachment) = parent.zip(attachment).unzip();
+            let row = LineRow {
+                line: name,
+                branch: line.branch,
+                parent,
+                attachment,
+                first_time: first.and_then(|ix| time::iso(opened.session.entries.time(ix))),
+                entries: line.nodes.iter().map(|node| id(*node)).collect::<Result<_, _>>()?,
+            };
+            write!(ui.out(), "{}{end}", rows::to_json(&row))?;
             continue;
         }
         let entries = Count("entry", "entries", line.nodes.len());
@@ -231,27 +229,94 @@ fn sort(list: &mut [Branch], key: &str, view: &mut View<'_>) -> anyhow::Result<(
     Ok(())
 }
 
-fn as_json(view: &mut View<'_>, branch: &Branch) -> anyhow::Result<Value> {
-    let mut object = json!({ "schema": "bough.branch/1" });
-    object["leaf"] = view.id(branch.leaf)?.into();
-    object["tip"] = view.id(branch.tip)?.into();
-    object["name"] = name(view, branch.tip)?.0.into();
-    object["current"] = branch.current.into();
-    object["entries"] = branch.entries.into();
-    object["own"] = branch.own.into();
-    if let Some(fork) = branch.fork_point {
-        object["fork_point"] = view.id(fork)?.into();
+/// A branch: branches.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.branch/1")]
+pub(super) struct BranchRow {
+    /// The last entry on it, bookkeeping included.
+    leaf: String,
+    /// The last entry of the conversation on it.
+    tip: String,
+    /// The label of the tip, or else its short id.
+    name: String,
+    /// Whether HEAD is on its tip.
+    current: bool,
+    /// How many entries log shows on its path.
+    entries: usize,
+    /// How many of them no other branch has.
+    own: usize,
+    /// The last entry that it shares with another branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fork_point: Option<String>,
+    /// When the first entry of its own was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_time: Option<String>,
+    /// When the tip was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_time: Option<String>,
+    /// The user's last prompt on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+}
+
+impl BranchRow {
+    fn read(view: &mut View<'_>, branch: &Branch) -> anyhow::Result<BranchRow> {
+        let prompt = match branch.prompt {
+            Some(prompt) => {
+                let line = view.line(prompt)?;
+                Some(view.content(&line).text.chars().take(200).collect())
+            }
+            None => None,
+        };
+        Ok(BranchRow {
+            leaf: view.id(branch.leaf)?,
+            tip: view.id(branch.tip)?,
+            name: name(view, branch.tip)?.0,
+            current: branch.current,
+            entries: branch.entries,
+            own: branch.own,
+            fork_point: branch.fork_point.map(|fork| view.id(fork)).transpose()?,
+            first_time: time::iso(branch.first),
+            last_time: time::iso(branch.last),
+            prompt,
+        })
     }
-    for (key, time) in [("first_time", branch.first), ("last_time", branch.last)] {
-        if let Some(time) = time::iso(time) {
-            object[key] = time.into();
-        }
-    }
-    if let Some(prompt) = branch.prompt {
-        let line = view.line(prompt)?;
-        object["prompt"] = view.content(&line).text.chars().take(200).collect::<String>().into();
-    }
-    Ok(object)
+}
+
+/// A line of the documented reading of Claude Code: log and branches --order document.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.line/1")]
+pub(super) struct LineRow {
+    /// Its name.
+    line: String,
+    /// Whether it is a branch, not a trunk.
+    branch: bool,
+    /// The line that it hangs at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    /// The entry that it hangs at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attachment: Option<String>,
+    /// When its first entry was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_time: Option<String>,
+    /// The ids of its entries.
+    entries: Vec<String>,
+}
+
+/// A branch point: branches --points.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.point/1")]
+pub(super) struct PointRow {
+    /// The id of the entry, or `line:N` where the format has no ids.
+    id: String,
+    /// How many branches part there.
+    ways: usize,
+    /// The line of the entry.
+    line: u64,
 }
 
 /// Prints the branches for a person.
@@ -357,8 +422,8 @@ fn points(
     for (ix, ways) in points {
         if global.json {
             let id = ids::id(view.session, view.files, ix)?;
-            let object = json!({ "schema": "bough.point/1", "id": id, "ways": ways, "line": view.session.entries.line(ix) });
-            write!(ui.out(), "{object}{end}")?;
+            let row = PointRow { id, ways, line: view.session.entries.line(ix) };
+            write!(ui.out(), "{}{end}", rows::to_json(&row))?;
             continue;
         }
         let look = ui.look;

@@ -4,7 +4,8 @@ use super::shared::options::Global;
 use super::shared::words;
 use super::shared::write;
 use super::shared::write::WriteArgs;
-use super::shared::{session_arg, time, write_json};
+use super::shared::write_json::More;
+use super::shared::{rows, session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix, Moved};
 use crate::ops::cherry_pick;
@@ -14,7 +15,7 @@ use crate::store::{Opened, blobs};
 use crate::ui::{Ui, text};
 use anyhow::Context;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
+use serde::Serialize;
 
 /// Copy entries to HEAD, or to another entry
 ///
@@ -132,7 +133,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let (opened, done, (plan, made)) = write::run(global, args.writing, named, ui, make)?;
     if ui.look.json && !args.writing.dry_run {
-        write_json::print(&opened, &plan, &done, [], ui)?;
+        write_json::print(&opened, &plan, &done, More::default(), ui)?;
     }
     let from = other.as_ref().unwrap_or(&opened);
     print_copies(from, &opened, &made, args.writing, global, ui)?;
@@ -189,6 +190,17 @@ pub(super) fn with_move(opened: &Opened, made: &Picks) -> anyhow::Result<crate::
     Ok(plan)
 }
 
+/// An entry that was copied: cherry-pick, merge.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.copy/1")]
+pub(super) struct CopyRow<'a> {
+    /// The entry that was copied.
+    from: String,
+    /// The copy.
+    id: &'a str,
+}
+
 /// Reports what was copied.
 pub(super) fn print_copies(
     from: &Opened,
@@ -203,9 +215,8 @@ pub(super) fn print_copies(
     if ui.look.json {
         for (ix, id) in &made.copies {
             let old = ids::name(&from.session, &from.files, *ix)?;
-            let object = json!({ "schema": "bough.copy/1", "from": old, "id": id });
             if !writing.dry_run {
-                writeln!(ui.out(), "{object}")?;
+                rows::print(&CopyRow { from: old, id }, ui)?;
             }
         }
         return Ok(());

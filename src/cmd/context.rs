@@ -1,16 +1,19 @@
 //! `bough context`: the messages that the model would receive.
 
+use super::shared::entry_json::BlockRow;
 use super::shared::options::Global;
 use super::shared::words::{self, Use};
-use super::shared::{entry_json, session_arg};
+use super::shared::{rows, session_arg};
 use super::{Exit, Failure, complete};
 use crate::context::{Context, Dropped, Message, Patch, Said};
 use crate::format::{Block, Session};
-use crate::model::{Count, Ix, Source};
+use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::{ids, revision};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::io;
 
 /// Show the messages that the agent would send to the model
@@ -107,8 +110,7 @@ impl Show<'_> {
         for (place, message) in self.context.messages.iter().enumerate() {
             let said = message.read(self.session, self.source, &mut line)?;
             if ui.look.json {
-                let object = self.message_json(message, &said)?;
-                writeln!(ui.out(), "{object}")?;
+                rows::print(&self.message_row(message, &said)?, ui)?;
                 continue;
             }
             let head = self.head(message)?;
@@ -179,21 +181,18 @@ impl Show<'_> {
             let content = crate::format::Content::read(self.session.format, &line);
             let by = by.map(|by| self.name(by)).transpose()?;
             if ui.look.json {
-                let mut object = json!({
-                    "schema": "bough.message/1",
-                    "role": content.role,
-                    "entry": ids::id(self.session, self.source, entry)?,
-                    "line": self.session.entries.line(entry),
-                    "kind": self.session.entries.kind(entry).name(),
-                    "origin": "dropped",
-                    "sent": false,
-                    "why": word,
-                    "text": content.text,
-                });
-                if let Some(by) = by {
-                    object["by"] = by.into();
-                }
-                writeln!(ui.out(), "{object}")?;
+                let row = DroppedRow {
+                    role: content.role,
+                    entry: ids::id(self.session, self.source, entry)?,
+                    line: self.session.entries.line(entry),
+                    kind: self.session.entries.kind(entry),
+                    origin: "dropped",
+                    sent: false,
+                    why: word,
+                    text: content.text,
+                    by,
+                };
+                rows::print(&row, ui)?;
                 continue;
             }
             let by = by.map(|by| format!(" ({by})")).unwrap_or_default();
@@ -227,21 +226,20 @@ impl Show<'_> {
         let left = self.context.dropped.len() + self.context.messages.len() - sent;
         let thinking = self.context.thinking.as_deref();
         if ui.look.json {
-            let mut object = json!({
-                "schema": "bough.context/1", "messages": sent, "dropped": left, "bytes": bytes,
-                "roles": roles.iter().map(|(role, count, bytes)|
-                    json!({"role": role, "messages": count, "bytes": bytes})).collect::<Vec<_>>(),
-                "models": self.context.models.iter()
-                    .map(|(role, model)| (role.clone(), model.to_string().into()))
-                    .collect::<serde_json::Map<String, Value>>(),
-            });
-            if let Some(tokens) = tokens {
-                object["tokens"] = tokens.into();
-            }
-            if let Some(thinking) = thinking {
-                object["thinking"] = thinking.into();
-            }
-            writeln!(ui.out(), "{object}")?;
+            let by_role = roles.iter();
+            let models = self.context.models.iter();
+            let row = ContextRow {
+                messages: sent,
+                dropped: left,
+                bytes,
+                roles: by_role
+                    .map(|(role, messages, bytes)| RoleRow { role, messages: *messages, bytes: *bytes })
+                    .collect(),
+                models: models.map(|(role, model)| (role.clone(), model.to_string().into())).collect(),
+                tokens,
+                thinking,
+            };
+            rows::print(&row, ui)?;
             return Ok(());
         }
         let messages = Count("message", "messages", sent);
@@ -274,56 +272,41 @@ impl Show<'_> {
         Ok(())
     }
 
-    fn message_json(&self, message: &Message, said: &Said<'_>) -> anyhow::Result<Value> {
-        let mut object = json!({ "schema": "bough.message/1", "role": message.role });
-        if let Some(entry) = message.entry {
-            let id = ids::id(self.session, self.source, entry)?;
-            if !id.is_empty() {
-                object["entry"] = id.into();
-            }
-            object["line"] = self.session.entries.line(entry).into();
-        }
-        object["origin"] = message.origin.name().into();
-        object["text"] = said.sent().into();
-        object["blocks"] = said.blocks.iter().map(entry_json::block).collect();
-        if !message.is_sent() {
-            object["sent"] = false.into();
-        }
-        if !message.patches.is_empty() {
-            let patches = message.patches.iter().map(|patch| self.patch_json(patch));
-            object["patches"] = patches.collect::<io::Result<Vec<Value>>>()?.into();
-        }
-        Ok(object)
+    fn message_row<'a>(&self, message: &'a Message, said: &'a Said<'a>) -> io::Result<MessageRow<'a>> {
+        let id = message.entry.map(|entry| ids::id(self.session, self.source, entry)).transpose()?;
+        let patches =
+            message.patches.iter().map(|patch| self.patch_row(patch)).collect::<io::Result<Vec<_>>>()?;
+        Ok(MessageRow {
+            role: &message.role,
+            entry: id.filter(|id| !id.is_empty()),
+            line: message.entry.map(|entry| self.session.entries.line(entry)),
+            origin: message.origin.name(),
+            text: said.sent(),
+            blocks: said.blocks.iter().map(BlockRow::new).collect(),
+            sent: (!message.is_sent()).then_some(false),
+            patches: Some(patches).filter(|patches| !patches.is_empty()),
+        })
     }
 
-    fn patch_json(&self, patch: &Patch) -> io::Result<Value> {
-        let mut object = json!({ "patch": patch.name() });
+    fn patch_row<'a>(&self, patch: &'a Patch) -> io::Result<PatchRow<'a>> {
+        let name = |ix: Ix| ids::name(self.session, self.source, ix);
+        let mut row = PatchRow { patch: patch.name(), ..PatchRow::default() };
         match patch {
-            Patch::Edited { by } => object["by"] = ids::name(self.session, self.source, *by)?.into(),
-            Patch::CallLeftOut { call, tool } => {
-                object["call"] = call.as_str().into();
-                object["tool"] = tool.as_str().into();
+            Patch::Edited { by } => row.by = Some(name(*by)?),
+            Patch::CallLeftOut { call, tool } | Patch::NoResult { call, tool } => {
+                (row.call, row.tool) = (Some(&**call), Some(&**tool));
             }
             Patch::ResultMadeUp { call, tool, text } => {
-                object["call"] = call.as_str().into();
-                object["tool"] = tool.as_str().into();
-                object["text"] = (*text).into();
+                (row.call, row.tool, row.text) = (Some(&**call), Some(&**tool), Some(*text));
             }
-            Patch::MadeUp { text } => object["text"] = (*text).into(),
-            Patch::Added { what } => object["what"] = (*what).into(),
-            Patch::ResultLeftOut { call } | Patch::AsText { call } => object["call"] = call.as_str().into(),
-            Patch::NoResult { call, tool } => {
-                object["call"] = call.as_str().into();
-                object["tool"] = tool.as_str().into();
-            }
+            Patch::MadeUp { text } => row.text = Some(text),
+            Patch::Added { what } => row.what = Some(what),
+            Patch::ResultLeftOut { call } | Patch::AsText { call } => row.call = Some(&**call),
             Patch::NoCall { call, why } => {
-                object["call"] = call.as_str().into();
-                object["why"] = why.name().into();
-                if let Some(by) = why.culprit() {
-                    object["by"] = ids::name(self.session, self.source, by)?.into();
-                }
+                (row.call, row.why) = (Some(&**call), Some(why.name()));
+                row.by = why.culprit().map(name).transpose()?;
             }
-            Patch::ProviderHistory { items } => object["items"] = (*items).into(),
+            Patch::ProviderHistory { items } => row.items = Some(*items),
             Patch::Excluded
             | Patch::EndedBadly
             | Patch::UnknownRole
@@ -332,8 +315,127 @@ impl Show<'_> {
             | Patch::Kept
             | Patch::Bridged => {}
         }
-        Ok(object)
+        Ok(row)
     }
+}
+
+/// A message that the model would be sent: context; with --dropped, an entry on the path that it would not
+/// be.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.message/1")]
+pub(super) struct MessageRow<'a> {
+    /// The role.
+    role: &'a str,
+    /// The id of the entry, or `line:N` where the format has no ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<String>,
+    /// The line of the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    /// Where it comes from: `message`, `compaction`, `branch-summary`, and so on.
+    origin: &'static str,
+    /// Its text.
+    text: Cow<'a, str>,
+    /// Its content.
+    blocks: Vec<BlockRow<'a>>,
+    /// Whether it is sent at all; absent if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<bool>,
+    /// What the agent changed of it after it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patches: Option<Vec<PatchRow<'a>>>,
+}
+
+/// A change.
+#[derive(Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct PatchRow<'a> {
+    /// What was done.
+    patch: &'static str,
+    /// The tool call that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<&'a str>,
+    /// The tool of that call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
+    /// What it has now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    /// What is added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    what: Option<&'a str>,
+    /// Why the call of a tool result is not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'static str>,
+    /// The entry that did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    /// How many items the record of the provider has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<usize>,
+}
+
+/// An entry on the path that the model would not be sent: context --dropped.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.message/1")]
+pub(super) struct DroppedRow<'a> {
+    /// The role.
+    role: Cow<'a, str>,
+    /// The id of the entry, or `line:N` where the format has no ids.
+    entry: String,
+    /// The line of the entry.
+    line: u64,
+    /// With --dropped, the kind of the entry.
+    kind: Kind,
+    /// Where it comes from: `message`, `compaction`, `branch-summary`, and so on.
+    origin: &'static str,
+    /// With --dropped, whether a part of it is sent.
+    sent: bool,
+    /// With --dropped, why it is not sent.
+    why: &'a str,
+    /// Its text.
+    text: Cow<'a, str>,
+    /// With --dropped, the entry because of which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+}
+
+/// The context in numbers: context --stat.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.context/1")]
+pub(super) struct ContextRow<'a> {
+    /// How many messages the model would be sent.
+    messages: usize,
+    /// How many entries on the path are not sent.
+    dropped: usize,
+    /// Bytes of text in the messages.
+    bytes: usize,
+    /// The messages by role.
+    roles: Vec<RoleRow<'a>>,
+    /// The model for each purpose, as set on the path.
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, String>"))]
+    models: Map<String, Value>,
+    /// Tokens after the last reply, as stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+    /// The level of thinking, as set on the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<&'a str>,
+}
+
+/// Messages of one role.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct RoleRow<'a> {
+    /// A role.
+    role: &'a str,
+    /// How many messages it has.
+    messages: usize,
+    /// Bytes of text in them.
+    bytes: usize,
 }
 
 /// Returns a block as text for people.

@@ -4,7 +4,7 @@ use super::export_branch::real_folder;
 use super::shared::options::Global;
 use super::shared::write;
 use super::shared::write::WriteArgs;
-use super::shared::{after_move, session_arg, time};
+use super::shared::{after_move, rows, session_arg, time};
 use super::{Exit, complete};
 use crate::format::Format;
 use crate::model::{Count, Ix, Time};
@@ -14,7 +14,8 @@ use crate::store::{Opened, locate};
 use crate::ui::Ui;
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::{Value, json};
+use serde::Serialize;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Convert a session for another agent
@@ -157,6 +158,55 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
+/// A session that was converted: convert.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.convert/1")]
+pub(super) struct ConvertRow<'a> {
+    /// The new file; null where it was printed, or nothing was written.
+    file: Option<Cow<'a, str>>,
+    /// How many turns the new session has.
+    turns: usize,
+    /// How many branches it has.
+    branches: usize,
+    /// What is not carried over.
+    lost: Vec<LostRow>,
+    /// The tools that got another name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed: Option<Vec<RenamedRow<'a>>>,
+    /// How many lines of the session that this one was converted from came back; absent where all turns
+    /// were converted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    came_back: Option<usize>,
+    /// Why such lines did not come back, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_back: Option<&'static str>,
+}
+
+/// Something that is not carried over.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct LostRow {
+    /// What it is, in words.
+    what: &'static str,
+    /// How often it is not carried over.
+    count: usize,
+    /// The entries that have it.
+    entries: Vec<String>,
+}
+
+/// A tool that got another name.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct RenamedRow<'a> {
+    /// The name in the old session.
+    old: &'a str,
+    /// The name in the new session.
+    new: &'a str,
+    /// How many calls it has.
+    calls: usize,
+}
+
 /// Says what was converted, or would be, and what is lost.
 fn report(
     made: &Conversion,
@@ -176,32 +226,23 @@ fn report(
             .iter()
             .map(|(what, entries)| {
                 let ids: Vec<String> = entries.iter().map(name).collect::<std::io::Result<_>>()?;
-                let ids: Vec<&String> = ids.iter().filter(|id| !id.is_empty()).collect();
-                Ok(json!({ "what": what, "count": entries.len(), "entries": ids }))
+                let ids = ids.into_iter().filter(|id| !id.is_empty()).collect();
+                Ok(LostRow { what, count: entries.len(), entries: ids })
             })
             .collect::<std::io::Result<Vec<_>>>()?;
-        let renamed: Vec<Value> = made
-            .renamed
-            .iter()
-            .map(|((old, new), calls)| json!({ "old": old, "new": new, "calls": calls }))
-            .collect();
-        let mut object = json!({
-            "schema": "bough.convert/1",
-            "file": path.filter(|_| is_done).map(|path| path.to_string_lossy()),
-            "turns": made.turns,
-            "branches": made.branches,
-            "lost": losses,
-        });
-        if !renamed.is_empty() {
-            object["renamed"] = renamed.into();
-        }
-        if let Some(lines) = made.came_back {
-            object["came_back"] = lines.into();
-        }
-        if let Some(why) = made.not_back {
-            object["not_back"] = why.into();
-        }
-        writeln!(ui.out(), "{object}")?;
+        let renamed = made.renamed.iter();
+        let renamed: Vec<_> =
+            renamed.map(|((old, new), calls)| RenamedRow { old, new, calls: *calls }).collect();
+        let row = ConvertRow {
+            file: path.filter(|_| is_done).map(|path| path.to_string_lossy()),
+            turns: made.turns,
+            branches: made.branches,
+            lost: losses,
+            renamed: Some(renamed).filter(|renamed| !renamed.is_empty()),
+            came_back: made.came_back,
+            not_back: made.not_back,
+        };
+        rows::print(&row, ui)?;
         return Ok(());
     }
     let place = path.map_or(String::new(), |path| format!(" to {}", path.display()));

@@ -2,9 +2,9 @@
 
 use super::shared::options::Global;
 use super::shared::render::ink_of;
-use super::shared::session_arg;
 use super::shared::thread_arg::ThreadView;
 use super::shared::words::{self, Use};
+use super::shared::{rows, session_arg};
 use super::{Exit, Failure, complete};
 use crate::context::Context;
 use crate::format::Session;
@@ -15,8 +15,9 @@ use crate::ops::{ids, revision};
 use crate::store::Opened;
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::{Value, json};
+use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -361,21 +362,116 @@ impl<'s> Half<'s> {
         Ok(diff::text_of(session.format, &self.line, self.all))
     }
 
-    fn json(&mut self, at: usize) -> io::Result<Value> {
-        let mut object = json!({ "kind": self.kind(at).name() });
-        if let Some(context) = self.context {
-            let message = &context.messages[self.items[at].ix.index()];
-            object = json!({ "role": message.role, "origin": message.origin.name() });
+    fn json_row(&mut self, at: usize) -> io::Result<ItemRow<'s>> {
+        let message = self.context.map(|context| &context.messages[self.items[at].ix.index()]);
+        let entry = self.entry(at);
+        Ok(ItemRow {
+            kind: message.is_none().then(|| self.kind(at)),
+            role: message.map(|message| &*message.role),
+            origin: message.map(|message| message.origin.name()),
+            id: entry.map(|ix| self.side.id(ix)).transpose()?.filter(|id| !id.is_empty()),
+            line: entry.map(|ix| self.side.session.entries.line(ix)),
+            text: self.says(at)?,
+        })
+    }
+}
+
+/// A difference between two branches: diff; with --stat, how much each side has.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.diff/1")]
+pub(super) struct DiffRow<'a> {
+    /// What differs.
+    #[cfg_attr(test, schemars(extend("enum" = ["changed", "only-a", "only-b"])))]
+    op: &'static str,
+    /// The entry or message of A; with --stat, what A has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    a: Option<ItemRow<'a>>,
+    /// The same of B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    b: Option<ItemRow<'a>>,
+}
+
+/// An entry or a message of one side.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ItemRow<'a> {
+    /// The kind of the entry, in the words that all formats share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<Kind>,
+    /// With --context, the role of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    /// With --context, where the message comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'static str>,
+    /// The id of the entry, or `line:N` where the format has no ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// The line of the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    /// Its text.
+    text: String,
+}
+
+/// How much each side has: diff --stat.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.diff/1")]
+pub(super) struct DiffStatRow<'a> {
+    /// What differs.
+    #[cfg_attr(test, schemars(extend("enum" = ["stat"])))]
+    op: &'static str,
+    /// With --stat, how many entries are the same.
+    same: usize,
+    /// With --stat, how many are changed.
+    changed: usize,
+    /// With --stat, how many only A has.
+    only_a: usize,
+    /// With --stat, how many only B has.
+    only_b: usize,
+    /// The entry or message of A; with --stat, what A has.
+    a: SideRow<'a>,
+    /// The same of B.
+    b: SideRow<'a>,
+}
+
+/// What one side has.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct SideRow<'a> {
+    /// With --stat, how many entries the side has of its own.
+    entries: usize,
+    /// With --stat, entries by kind.
+    kinds: &'a BTreeMap<&'static str, usize>,
+    /// With --stat, calls by tool.
+    tools: &'a BTreeMap<String, usize>,
+    /// With --stat, tokens read anew.
+    input: u64,
+    /// With --stat, tokens written.
+    output: u64,
+    /// With --stat, tokens read from the cache.
+    cache_read: u64,
+    /// With --stat, tokens written into the cache.
+    cache_write: u64,
+    /// With --stat, cost in dollars.
+    cost: f64,
+}
+
+impl<'a> From<&'a diff::Stat> for SideRow<'a> {
+    fn from(stat: &'a diff::Stat) -> SideRow<'a> {
+        let usage = &stat.usage;
+        SideRow {
+            entries: stat.entries,
+            kinds: &stat.kinds,
+            tools: &stat.tools,
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+            cost: usage.cost.unwrap_or(0.0),
         }
-        if let Some(ix) = self.entry(at) {
-            let id = self.side.id(ix)?;
-            if !id.is_empty() {
-                object["id"] = id.into();
-            }
-            object["line"] = self.side.session.entries.line(ix).into();
-        }
-        object["text"] = self.says(at)?.into();
-        Ok(object)
     }
 }
 
@@ -404,21 +500,18 @@ impl Printer<'_> {
 
     fn json(&mut self, ui: &mut Ui) -> anyhow::Result<()> {
         for step in &self.compared.steps {
-            let mut object = json!({ "schema": "bough.diff/1" });
             let (op, a, b) = match *step {
                 Step::Same(..) => continue,
                 Step::Changed(a, b) => ("changed", Some(a), Some(b)),
                 Step::OnlyA(a) => ("only-a", Some(a), None),
                 Step::OnlyB(b) => ("only-b", None, Some(b)),
             };
-            object["op"] = op.into();
-            if let Some(a) = a {
-                object["a"] = self.a.json(a)?;
-            }
-            if let Some(b) = b {
-                object["b"] = self.b.json(b)?;
-            }
-            writeln!(ui.out(), "{object}")?;
+            let row = DiffRow {
+                op,
+                a: a.map(|a| self.a.json_row(a)).transpose()?,
+                b: b.map(|b| self.b.json_row(b)).transpose()?,
+            };
+            rows::print(&row, ui)?;
         }
         Ok(())
     }
@@ -491,19 +584,8 @@ impl Printer<'_> {
             count(|step| matches!(step, Step::OnlyB(_))),
         );
         if ui.look.json {
-            let side = |stat: &diff::Stat| {
-                json!({
-                    "entries": stat.entries, "kinds": stat.kinds, "tools": stat.tools,
-                    "input": stat.usage.input, "output": stat.usage.output,
-                    "cache_read": stat.usage.cache_read, "cache_write": stat.usage.cache_write,
-                    "cost": stat.usage.cost.unwrap_or(0.0),
-                })
-            };
-            let object = json!({
-                "schema": "bough.diff/1", "op": "stat", "same": same, "changed": changed,
-                "only_a": only_a, "only_b": only_b, "a": side(&a), "b": side(&b),
-            });
-            writeln!(ui.out(), "{object}")?;
+            let (a, b) = (SideRow::from(&a), SideRow::from(&b));
+            rows::print(&DiffStatRow { op: "stat", same, changed, only_a, only_b, a, b }, ui)?;
             return Ok(());
         }
         self.heading(ui)?;

@@ -6,6 +6,7 @@ use super::shared::verified::no_new_errors;
 use super::shared::words::{self, Use};
 use super::shared::write;
 use super::shared::write::WriteArgs;
+use super::shared::write_json::More;
 use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
@@ -91,13 +92,14 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (opened, done, (dropped, files)) = write::run_with(open, args.writing, None, ui, make)?;
     if ui.look.json && !args.writing.dry_run {
         let plan = Plan { changes: Vec::new(), ..dropped.plan.clone() };
-        let more = [
-            ("dropped", dropped.entries.len().into()),
-            ("branches", dropped.branches.into()),
-            ("lines", dropped.notes.into()),
-            ("removed_files", files.into()),
-            ("compared", dropped.compared.into()),
-        ];
+        let more = More {
+            dropped: Some(dropped.entries.len()),
+            branches: Some(dropped.branches),
+            lines: Some(dropped.notes),
+            removed_files: Some(files),
+            compared: Some(dropped.compared),
+            ..More::default()
+        };
         write_json::print(&opened, &plan, &done, more, ui)?;
     }
     print_report(&dropped, opened.files.path(0), files, args, ui);

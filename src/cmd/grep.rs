@@ -1,6 +1,6 @@
 //! `bough grep`: searches the contents of entries.
 
-use super::shared::entry_json::{self, EntryRow};
+use super::shared::entry_json::{self, EntryRow, MatchRow};
 use super::shared::exit::Failures;
 use super::shared::file_args::Files;
 use super::shared::options::{Global, number};
@@ -8,7 +8,7 @@ use super::shared::scope::{self, Scope};
 use super::shared::thread_arg::ThreadView;
 use super::shared::time::{self, Between, Window};
 use super::shared::words;
-use super::shared::{parallel, session_arg};
+use super::shared::{parallel, rows, session_arg};
 use super::{Exit, Failure, complete};
 use crate::format::claude::stored_results;
 use crate::format::{Content, Format, OneLine, Other, OtherKind, Session, is_agents};
@@ -19,7 +19,7 @@ use crate::ops::{BranchOf, ids, revision};
 use crate::store::{self, Opened, ResultFiles};
 use crate::ui::{Ink, Look, Ui, paint, text};
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 use std::io;
@@ -356,8 +356,8 @@ impl Search<'_> {
         // For folders, list only files with matches; for named files, list all.
         if self.args.count && (count > 0 || !self.named || self.args.files.iter().any(|file| file == path)) {
             if self.look.json {
-                let object = json!({ "schema": "bough.count/1", "file": file, "entries": count });
-                outcome.printed = format!("{object}\n");
+                let row = CountRow { file: &file, entries: Some(count) };
+                outcome.printed = format!("{}\n", rows::to_json(&row));
             } else if self.named {
                 outcome.printed = format!("{}:{count}\n", self.look.shown(&file));
             } else {
@@ -365,7 +365,7 @@ impl Search<'_> {
             }
         } else if self.args.files_with_matches && count > 0 {
             outcome.printed = match (self.look.json, self.args.null) {
-                (true, _) => format!("{}\n", json!({ "schema": "bough.count/1", "file": file })),
+                (true, _) => format!("{}\n", rows::to_json(&CountRow { file: &file, entries: None })),
                 (false, true) => format!("{file}\0"),
                 (false, false) => format!("{}\n", self.look.shown(&file)),
             };
@@ -472,20 +472,18 @@ impl<'s> Shown<'s> {
         let hits = self.search.pattern.hits_in_text(Part::Text, &queued.text);
         if self.search.look.json {
             let start = entry_json::short(&queued.text);
-            let matches: Vec<Value> = hits.iter().map(match_object).collect();
-            let object = json!({
-                "schema": "bough.entry/1",
-                "type": "queue-operation",
-                "kind": Kind::User.name(),
-                "file": self.path,
-                "line": other.line,
-                "offset": other.span.offset,
-                "length": other.span.len,
-                "text": queued.text,
-                "summary": start,
-                "matches": matches,
-            });
-            writeln!(out, "{object}")?;
+            let row = QueuedRow {
+                ty: "queue-operation",
+                kind: Kind::User,
+                file: &self.path,
+                line: other.line,
+                offset: other.span.offset,
+                length: other.span.len,
+                text: &queued.text,
+                summary: start,
+                matches: hits.into_iter().map(MatchRow::from).collect(),
+            };
+            writeln!(out, "{}", rows::to_json(&row))?;
             return Ok(());
         }
         let mut id = format!("line:{}", other.line);
@@ -543,13 +541,11 @@ impl<'s> Shown<'s> {
             ),
         };
         if self.search.look.json {
-            let mut matches: Vec<Value> = hits.iter().map(match_object).collect();
-            for (file, hits) in &in_files {
-                matches.extend(hits.iter().map(|hit| {
-                    let mut object = match_object(hit);
-                    object["file"] = file.path.display().to_string().into();
-                    object
-                }));
+            let mut matches: Vec<MatchRow> = hits.into_iter().map(MatchRow::from).collect();
+            for (file, hits) in in_files {
+                let path = file.path.display().to_string();
+                let hits = hits.into_iter().map(MatchRow::from);
+                matches.extend(hits.map(|hit| MatchRow { file: Some(path.clone()), ..hit }));
             }
             return self.json(entry, matches, None, out);
         }
@@ -662,7 +658,7 @@ impl<'s> Shown<'s> {
     fn json(
         &self,
         entry: Ix,
-        matches: Vec<Value>,
+        matches: Vec<MatchRow>,
         neighbour: Option<bool>,
         out: &mut String,
     ) -> anyhow::Result<()> {
@@ -675,9 +671,49 @@ impl<'s> Shown<'s> {
     }
 }
 
-fn match_object(hit: &Hit) -> Value {
-    let at: Vec<_> = hit.at.iter().map(|at| json!([at.start, at.end])).collect();
-    json!({ "part": hit.part.name(), "text": hit.text, "at": at })
+impl From<Hit> for MatchRow {
+    fn from(hit: Hit) -> MatchRow {
+        let at = hit.at.iter().map(|at| [at.start, at.end]).collect();
+        MatchRow { part: hit.part.name(), text: hit.text, at, file: None }
+    }
+}
+
+/// How many entries match in a file: grep --count, grep --files-with-matches.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.count/1")]
+pub(super) struct CountRow<'a> {
+    /// The file.
+    file: &'a str,
+    /// How many entries match; absent with --files-with-matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<usize>,
+}
+
+/// A prompt that is only in the input queue, in grep.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.entry/1")]
+pub(super) struct QueuedRow<'a> {
+    /// Its type, as stored.
+    #[serde(rename = "type")]
+    ty: &'static str,
+    /// The kind of the entry, in the words that all formats share.
+    kind: Kind,
+    /// The file that it stands in.
+    file: &'a str,
+    /// The line, from 1.
+    line: u64,
+    /// The first byte of the line.
+    offset: u64,
+    /// The bytes of the line, without its ending.
+    length: u64,
+    /// Its whole text.
+    text: &'a str,
+    /// Its first words, on one line: 200 characters at most.
+    summary: String,
+    /// In grep, what matches.
+    matches: Vec<MatchRow>,
 }
 
 /// The matching tool results that Claude Code stored in files beside one session.

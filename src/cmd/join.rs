@@ -3,6 +3,7 @@
 use super::shared::options::Global;
 use super::shared::verified::no_new_errors_of;
 use super::shared::write::{self, WriteArgs};
+use super::shared::write_json::{ConflictRow, More, OwnRow};
 use super::shared::{session_arg, write_json};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
@@ -16,7 +17,6 @@ use crate::store::{self, Opened};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Join two copies of one session that went on apart
@@ -159,15 +159,17 @@ fn join_two(
     let (opened, done, (plan, made)) = write::run_with(open, writing, None, ui, make)?;
     let joined = &made.joined;
     if ui.look.json && !writing.dry_run {
-        let conflicts: Vec<_> =
-            joined.conflicts.iter().map(|(old, new)| json!({ "id": old, "new": new })).collect();
+        let conflicts = joined.conflicts.iter();
+        let conflicts =
+            conflicts.map(|(old, new)| ConflictRow { id: old.clone(), new: new.clone() }).collect();
         let shown = Plan { changes: Vec::new(), ..plan };
         let own = if is_swapped { (joined.own.1, joined.own.0) } else { joined.own };
-        let more = [
-            ("own", json!({ "a": own.0, "b": own.1 })),
-            ("conflicts", conflicts.into()),
-            ("added_files", made.files.0.into()),
-        ];
+        let more = More {
+            own: Some(OwnRow { a: own.0, b: own.1 }),
+            conflicts: Some(conflicts),
+            added_files: Some(made.files.0),
+            ..More::default()
+        };
         write_json::print(&opened, &shown, &done, more, ui)?;
     }
     ui.out().flush()?;

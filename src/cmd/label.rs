@@ -5,15 +5,16 @@ use super::shared::render::View;
 use super::shared::words::{self, Use};
 use super::shared::write;
 use super::shared::write::WriteArgs;
-use super::shared::{session_arg, time, write_json};
+use super::shared::write_json::More;
+use super::shared::{rows, session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::format::{Ids, Session};
-use crate::model::Ix;
+use crate::model::{Ix, Kind};
 use crate::ops::{ids, label, revision};
 use crate::store::{self, Opened, TailRequest};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
+use serde::Serialize;
 use std::path::Path;
 
 /// Label entries; list, move and delete labels
@@ -93,7 +94,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let (opened, done, (plan, target)) = write::run_with(open, args.writing, None, ui, make)?;
     if ui.look.json && !args.writing.dry_run {
-        write_json::print(&opened, &plan, &done, [], ui)?;
+        write_json::print(&opened, &plan, &done, More::default(), ui)?;
     }
     if !ui.look.quiet && !args.writing.dry_run {
         let id = ids::ShortIds::default().short_id(&opened.session, &opened.files, target)?;
@@ -156,6 +157,23 @@ fn labelled(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
     }
 }
 
+/// A label in force: label.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.label/1")]
+pub(super) struct LabelRow<'a> {
+    /// Its name.
+    label: &'a str,
+    /// The id of the entry, or `line:N` where the format has no ids.
+    id: String,
+    /// The kind of the entry, in the words that all formats share.
+    kind: Kind,
+    /// The line of the entry.
+    line: u64,
+    /// The line that set the label.
+    set_on_line: u64,
+}
+
 fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exit> {
     let opened = session_arg::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
@@ -166,15 +184,14 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
     let width = widest.unwrap_or(0).min(ui.look.width.saturating_sub(12).max(8));
     for (ix, label) in session.labels.all() {
         if ui.look.json {
-            let object = json!({
-                "schema": "bough.label/1",
-                "label": label.text,
-                "id": ids::name(session, files, ix)?,
-                "kind": session.entries.kind(ix).name(),
-                "line": session.entries.line(ix),
-                "set_on_line": label.line,
-            });
-            writeln!(ui.out(), "{object}")?;
+            let row = LabelRow {
+                label: label.text,
+                id: ids::name(session, files, ix)?,
+                kind: session.entries.kind(ix),
+                line: session.entries.line(ix),
+                set_on_line: label.line,
+            };
+            rows::print(&row, ui)?;
             continue;
         }
         let words = view.summary(ix)?;

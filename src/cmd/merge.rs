@@ -5,6 +5,7 @@ use super::shared::options::Global;
 use super::shared::words;
 use super::shared::write;
 use super::shared::write::WriteArgs;
+use super::shared::write_json::More;
 use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::{Moved, Plan};
@@ -115,7 +116,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let made = |opened: &Opened| make(opened).map(|(plan, made)| (plan.clone(), (plan, made)));
     let (opened, done, (plan, made)) = write::run(global, args.writing, named.as_deref(), ui, made)?;
     if ui.look.json && !args.writing.dry_run && !plan.is_empty() {
-        write_json::print(&opened, &plan, &done, [], ui)?;
+        write_json::print(&opened, &plan, &done, More::default(), ui)?;
     }
     match made {
         Made::Copies(made) => {

@@ -1,13 +1,13 @@
 //! `bough merge-base`: where two branches part.
 
+use super::rev_parse::RevisionRow;
 use super::shared::options::Global;
-use super::shared::session_arg;
 use super::shared::words::{self, Use};
+use super::shared::{rows, session_arg};
 use super::{Exit, Failure, complete};
 use crate::ops::{ids, revision, turns};
 use crate::ui::Ui;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
 
 /// Print the entry where two branches part
 ///
@@ -45,13 +45,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let other = revision::resolve_one(session, files, other)?;
     let Some(base) = turns::merge_base(session_arg::whole(&opened), one, other)? else { return Ok(Exit::No) };
     if ui.look.json {
-        let object = json!({
-            "schema": "bough.revision/1",
-            "id": ids::id(session, files, base)?,
-            "line": session.entries.line(base),
-            "kind": session.entries.kind(base).name(),
-        });
-        writeln!(ui.out(), "{object}")?;
+        rows::print(&RevisionRow::read(session, files, base)?, ui)?;
         return Ok(Exit::Done);
     }
     let name = match args.short {

@@ -3,9 +3,9 @@
 use super::shared::exit::Failures;
 use super::shared::options::Global;
 use super::shared::scope::{self, Scope};
-use super::shared::session_arg;
 use super::shared::write;
 use super::shared::write::WriteArgs;
+use super::shared::{rows, session_arg};
 use super::{Exit, Failure, complete};
 use crate::format::Ids;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
@@ -16,7 +16,8 @@ use crate::store::{Opened, locate};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
+use serde::Serialize;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Upgrade session files to the current format version
@@ -173,11 +174,52 @@ fn version(opened: &Opened) -> String {
 }
 
 /// Returns the version as a number, if it is one.
-fn number(opened: &Opened) -> Option<serde_json::Value> {
+fn number(opened: &Opened) -> Option<Value> {
     match (migrate::age(&opened.session), opened.session.version()) {
         (Age::Old(migrate::Form::V1), _) => Some(1.into()),
         (Age::Old(_), _) => Some(2.into()),
         (_, version) => version.and_then(super::shared::entry_json::version),
+    }
+}
+
+/// A file that is old or was migrated: migrate.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.migrate/1")]
+pub(super) struct MigrateRow {
+    /// The file.
+    file: String,
+    /// Its format.
+    format: &'static str,
+    /// The version that it has, or had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("type" = ["integer", "number", "string"])))]
+    version: Option<Value>,
+    /// With --check, whether there is a newer version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<bool>,
+    /// The version that it was taken to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<u8>,
+    /// Whether anything was to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<bool>,
+    /// How many entries it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<usize>,
+}
+
+impl MigrateRow {
+    fn new(file: &File, opened: &Opened) -> MigrateRow {
+        MigrateRow {
+            file: file.path.display().to_string(),
+            format: opened.session.format.name(),
+            version: number(opened),
+            old: None,
+            to: None,
+            changed: None,
+            entries: None,
+        }
     }
 }
 
@@ -190,16 +232,7 @@ fn check(args: &Args, global: &Global, file: &File, count: &mut usize, ui: &mut 
     };
     *count += usize::from(old);
     if ui.look.json {
-        let mut object = json!({
-            "schema": "bough.migrate/1",
-            "file": file.path.display().to_string(),
-            "format": opened.session.format.name(),
-        });
-        if let Some(version) = number(&opened) {
-            object["version"] = version;
-        }
-        object["old"] = old.into();
-        writeln!(ui.out(), "{object}")?;
+        rows::print(&MigrateRow { old: Some(old), ..MigrateRow::new(file, &opened) }, ui)?;
     } else if old {
         writeln!(ui.out(), "{}: {}", text::one_line(&file.path.display().to_string()), version(&opened))?;
     }
@@ -225,23 +258,18 @@ fn migrate_file(args: &Args, global: &Global, file: &File, group: &Group, ui: &m
     let was = version(&opened);
     let entries = opened.session.entries.len();
     if ui.look.json {
-        let mut object = json!({
-            "schema": "bough.migrate/1",
-            "file": file.path.display().to_string(),
-            "format": opened.session.format.name(),
-        });
-        if let Some(version) = number(&opened) {
-            object["version"] = version;
-        }
-        object["to"] = options.to.into();
-        object["changed"] = changed.into();
-        object["entries"] = entries.into();
+        let row = MigrateRow {
+            to: Some(options.to),
+            changed: Some(changed),
+            entries: Some(entries),
+            ..MigrateRow::new(file, &opened)
+        };
         // If the upgraded file is written to standard output, nothing else may be.
         let is_stdout = |path: &Path| path == Path::new("-");
         match &args.output {
-            Some(output) if is_stdout(output) => ui.note(object),
-            None if is_stdout(&file.path) => ui.note(object),
-            _ => writeln!(ui.out(), "{object}")?,
+            Some(output) if is_stdout(output) => ui.note(rows::to_json(&row)),
+            None if is_stdout(&file.path) => ui.note(rows::to_json(&row)),
+            _ => rows::print(&row, ui)?,
         }
         return Ok(());
     }

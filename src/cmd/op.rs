@@ -1,8 +1,7 @@
 //! `bough op`: the operation log.
 
 use super::shared::options::{Global, number};
-use super::shared::time;
-use super::shared::words;
+use super::shared::{rows, time, words};
 use super::{Exit, complete, undo};
 use crate::model::{Count, Time, parse_time};
 use crate::store::archive::Archive;
@@ -11,7 +10,7 @@ use crate::store::write::{leftovers as leftovers_in, remove_leftover};
 use crate::store::{Error, undo as undo_of};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -108,8 +107,7 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
         }
         left -= 1;
         if ui.look.json {
-            let object = as_json(&operation, by.is_some());
-            writeln!(ui.out(), "{object}")?;
+            rows::print(&OpRow::new(&operation, by.is_some()), ui)?;
         } else {
             let whole = row(&log, &operation, by.as_deref());
             let row = match text::is_whole() || text::width(&whole) <= ui.look.width {
@@ -139,7 +137,7 @@ fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
     }
     places.extend(reader.folders().iter().cloned());
     leftovers.extend(places.iter().flat_map(|place| leftovers_in(place)));
-    let rows = [
+    let parts = [
         ("operation log", 1, size(&log.file()), log.file()),
         (
             "backups",
@@ -155,20 +153,19 @@ fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
             log.folder().to_owned(),
         ),
     ];
-    let total: u64 = rows.iter().map(|(_, _, bytes, _)| bytes).sum();
+    let total: u64 = parts.iter().map(|(_, _, bytes, _)| bytes).sum();
     if ui.look.json {
-        let parts: Vec<Value> = rows
-            .iter()
-            .map(|(what, files, bytes, path)| {
-                json!({ "what": what, "files": files, "bytes": bytes, "path": path.display().to_string() })
-            })
-            .collect();
-        let folder = log.folder().display().to_string();
-        let object = json!({ "schema": "bough.opstat/1", "folder": folder, "bytes": total, "parts": parts });
-        writeln!(ui.out(), "{object}")?;
+        let part = |(what, files, bytes, path): &(&'static str, usize, u64, PathBuf)| PartRow {
+            what,
+            files: *files,
+            bytes: *bytes,
+            path: path.display().to_string(),
+        };
+        let parts = parts.iter().map(part).collect();
+        rows::print(&OpStatRow { folder: log.folder().display().to_string(), bytes: total, parts }, ui)?;
         return Ok(Exit::Done);
     }
-    for (what, files, bytes, path) in &rows {
+    for (what, files, bytes, path) in &parts {
         let (files, path) = (Count("file", "files", *files).to_string(), path.display().to_string());
         writeln!(ui.out(), "{what:<13}  {files:>9}  {bytes:>13} bytes  {}", text::one_line(&path))?;
     }
@@ -255,35 +252,97 @@ fn narrow_row(operation: &Operation, is_undone: bool, width: usize) -> String {
     text::fit(&(row + state), width)
 }
 
-fn as_json(operation: &Operation, undone: bool) -> Value {
-    let of_main = || operation.steps.iter().filter(|step| step.path == operation.file);
-    let state = |state: Option<&State>, head: &Option<String>| {
-        let mut object = json!({});
-        if let Some(state) = state {
-            object["bytes"] = state.bytes.into();
-            object["mtime"] = Time(state.mtime / 1_000_000).iso().into();
+/// An operation that changed a session: op log.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.op/1")]
+pub(super) struct OpRow<'a> {
+    /// Its id.
+    op_id: &'a str,
+    /// When it was.
+    time: &'a str,
+    /// The command.
+    command: &'a str,
+    /// The session file.
+    file: String,
+    /// The session before it; empty if there was no file.
+    before: StateRow<'a>,
+    /// The session after it; empty if there is no file.
+    after: StateRow<'a>,
+    /// Whether it is undone.
+    undone: bool,
+    /// How far it came.
+    state: Progress,
+    /// The files that it wrote.
+    files: Vec<String>,
+    /// The operation that it takes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undoes: Option<&'a str>,
+}
+
+/// A session before or after an operation.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct StateRow<'a> {
+    /// The bytes of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// Its time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mtime: Option<String>,
+    /// HEAD, if the operation moved it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<&'a str>,
+}
+
+impl<'a> OpRow<'a> {
+    fn new(operation: &'a Operation, undone: bool) -> OpRow<'a> {
+        let of_main = || operation.steps.iter().filter(|step| step.path == operation.file);
+        let state = |state: Option<&State>, head: &'a Option<String>| StateRow {
+            bytes: state.map(|state| state.bytes),
+            mtime: state.map(|state| Time(state.mtime / 1_000_000).iso()),
+            head: head.as_deref().filter(|_| operation.moved),
+        };
+        OpRow {
+            op_id: &operation.op_id,
+            time: &operation.time,
+            command: &operation.command,
+            file: operation.file.display().to_string(),
+            before: state(of_main().next().and_then(|step| step.before.as_ref()), &operation.from),
+            after: state(of_main().next_back().and_then(|step| step.after.as_ref()), &operation.to),
+            undone,
+            state: operation.state,
+            files: operation.steps.iter().map(|step| step.path.display().to_string()).collect(),
+            undoes: operation.undoes.as_deref(),
         }
-        if let Some(head) = head.as_ref().filter(|_| operation.moved) {
-            object["head"] = head.clone().into();
-        }
-        object
-    };
-    let mut object = json!({
-        "schema": "bough.op/1",
-        "op_id": operation.op_id,
-        "time": operation.time,
-        "command": operation.command,
-        "file": operation.file.display().to_string(),
-        "before": state(of_main().next().and_then(|step| step.before.as_ref()), &operation.from),
-        "after": state(of_main().next_back().and_then(|step| step.after.as_ref()), &operation.to),
-        "undone": undone,
-        "state": operation.state,
-        "files": operation.steps.iter().map(|step| json!(step.path.display().to_string())).collect::<Vec<_>>(),
-    });
-    if let Some(undoes) = &operation.undoes {
-        object["undoes"] = undoes.clone().into();
     }
-    object
+}
+
+/// How much room the operation log, the backups and the side files take: op log --stat.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.opstat/1")]
+pub(super) struct OpStatRow {
+    /// The state folder.
+    folder: String,
+    /// The bytes of all parts.
+    bytes: u64,
+    /// The operation log, the backups, the side files, and what is left over of interrupted commands.
+    parts: Vec<PartRow>,
+}
+
+/// A part of the state folder.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct PartRow {
+    /// The part.
+    what: &'static str,
+    /// How many files it has.
+    files: usize,
+    /// How many bytes they have.
+    bytes: u64,
+    /// Where they are.
+    path: String,
 }
 
 fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {

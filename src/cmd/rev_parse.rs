@@ -1,13 +1,16 @@
 //! `bough rev-parse`: the entries that revisions name.
 
 use super::shared::options::Global;
-use super::shared::session_arg;
 use super::shared::words::{self, Use};
+use super::shared::{rows, session_arg};
 use super::{Exit, complete};
-use crate::model::Ix;
+use crate::format::Session;
+use crate::model::{Ix, Kind, Source};
 use crate::ops::{self, ids, revision};
 use crate::ui::Ui;
 use clap_complete::engine::ArgValueCompleter;
+use serde::Serialize;
+use std::io;
 
 /// Print the ids that revisions resolve to
 ///
@@ -67,14 +70,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let name =
             if args.short { short.short_id(session, files, ix)? } else { ids::name(session, files, ix)? };
         if ui.look.json {
-            let entries = &session.entries;
-            let mut object = serde_json::json!({ "schema": "bough.revision/1" });
-            if let Some(id) = Some(ids::id(session, files, ix)?).filter(|id| !id.is_empty()) {
-                object["id"] = id.into();
-            }
-            object["line"] = entries.line(ix).into();
-            object["kind"] = entries.kind(ix).name().into();
-            writeln!(ui.out(), "{object}")?;
+            rows::print(&RevisionRow::read(session, files, ix)?, ui)?;
         } else {
             let end = if args.nul { '\0' } else { '\n' };
             let name = ids::in_row(session, ix, name, end);
@@ -83,4 +79,28 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     }
     Ok(Exit::Done)
+}
+
+/// What a revision stands for: rev-parse, merge-base.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.revision/1")]
+pub(super) struct RevisionRow {
+    /// The id; absent where the format has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// The line of the entry.
+    line: u64,
+    /// The kind of the entry, in the words that all formats share.
+    kind: Kind,
+}
+
+impl RevisionRow {
+    pub(super) fn read(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<RevisionRow> {
+        Ok(RevisionRow {
+            id: Some(ids::id(session, source, ix)?).filter(|id| !id.is_empty()),
+            line: session.entries.line(ix),
+            kind: session.entries.kind(ix),
+        })
+    }
 }

@@ -6,7 +6,8 @@ use super::export_branch::{
 use super::shared::options::Global;
 use super::shared::verified::no_new_errors;
 use super::shared::write::{self, WriteArgs};
-use super::shared::{after_move, session_arg, time, write_json};
+use super::shared::write_json::{AmountRow, BeforeAfter, More};
+use super::shared::{after_move, rows, session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::format::{Format, Ids};
 use crate::model::{Change, Count, Piece, Plan, Span, Target, grouped};
@@ -18,8 +19,7 @@ use crate::store::write::Stamp;
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
-use std::collections::BTreeMap;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Replace what is big in a session by notes, so that the agent can go on
@@ -170,17 +170,16 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let Made { slimmed, to, files } = made;
     if ui.look.json && !args.writing.dry_run {
         let plan = Plan { changes: Vec::new(), ..slimmed.plan.clone() };
-        let kinds: BTreeMap<&str, _> =
-            slimmed.amounts.iter().map(|(kind, amount)| (*kind, object(amount))).collect();
-        let mut more = vec![
-            ("slimmed", json!(kinds)),
-            ("size", json!({ "before": slimmed.bytes.0, "after": slimmed.bytes.1 })),
-            ("tokens", json!({ "before": slimmed.tokens.0, "after": slimmed.tokens.1 })),
-            ("compared", slimmed.compared.into()),
-        ];
-        if let Some(to) = &to {
-            more.push(("to", to.display().to_string().into()));
-        }
+        let kinds = slimmed.amounts.iter().map(|(kind, amount)| (*kind, amount_row(amount))).collect();
+        let before_after = |(before, after)| Some(BeforeAfter { before, after });
+        let more = More {
+            slimmed: Some(kinds),
+            size: before_after(slimmed.bytes),
+            tokens: before_after(slimmed.tokens),
+            compared: Some(slimmed.compared),
+            to: to.as_ref().map(|to| to.display().to_string()),
+            ..More::default()
+        };
         write_json::print(&opened, &plan, &done, more, ui)?;
     }
     let is_empty = slimmed.plan.is_empty();
@@ -188,8 +187,28 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(if is_empty { Exit::No } else { Exit::Done })
 }
 
-fn object(amount: &Amount) -> serde_json::Value {
-    json!({ "count": amount.count, "bytes": amount.bytes, "tokens": amount.tokens })
+fn amount_row(amount: &Amount) -> AmountRow {
+    AmountRow { count: amount.count, bytes: amount.bytes, tokens: amount.tokens }
+}
+
+/// What is big in a session, one line for each kind: slim --report.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.slim/1")]
+pub(super) struct SlimRow<'a> {
+    /// What it is: images, results, thinking, tool-use-result, custom=TYPE, snapshots, or the rest of the
+    /// lines of a kind.
+    kind: &'a str,
+    /// How many there are.
+    count: usize,
+    /// Their size in the file.
+    bytes: u64,
+    /// About how many tokens they cost at HEAD; absent if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+    /// The option of slim that replaces them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    option: Option<&'a str>,
 }
 
 /// What is to be written.
@@ -391,14 +410,14 @@ fn report(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
             name => format!("--{name}"),
         };
         if ui.look.json {
-            let mut line = json!({ "schema": "bough.slim/1", "kind": name, "count": amount.count, "bytes": amount.bytes });
-            if amount.tokens > 0 {
-                line["tokens"] = amount.tokens.into();
-            }
-            if !option.is_empty() {
-                line["option"] = option.into();
-            }
-            writeln!(ui.out(), "{line}")?;
+            let row = SlimRow {
+                kind: name,
+                count: amount.count,
+                bytes: amount.bytes,
+                tokens: Some(amount.tokens).filter(|tokens| *tokens > 0),
+                option: Some(&*option).filter(|option| !option.is_empty()),
+            };
+            rows::print(&row, ui)?;
             continue;
         }
         let share = amount.bytes as f64 * 100.0 / all.max(1) as f64;

@@ -9,7 +9,7 @@ use super::shared::options::Global;
 use super::shared::scope::{self, Scope};
 use super::shared::table::Table;
 use super::shared::time::{self, Between, Window};
-use super::shared::{parallel, session_arg, thread_arg};
+use super::shared::{parallel, rows, session_arg, thread_arg};
 use super::{Exit, Failure, complete};
 use crate::format::{Format, Session, Usage};
 use crate::json::{member_at, string, string_of};
@@ -20,7 +20,8 @@ use crate::ops::{BranchOf, ids};
 use crate::store::{self, Opened};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -468,48 +469,42 @@ struct Shown<'s> {
 impl Shown<'_> {
     fn json(&self, ui: &mut Ui) -> anyhow::Result<()> {
         for row in self.sessions {
-            let mut object = sum_json(&row.sum);
-            set(&mut object, "scope", "session".into());
-            set(&mut object, "file", row.file.clone().into());
-            set(&mut object, "agent", row.format.agent().into());
-            if let Some(id) = &row.id {
-                set(&mut object, "session", id.clone().into());
-            }
-            if let Some(name) = &row.name {
-                set(&mut object, "name", name.clone().into());
-            }
-            set(&mut object, "files", row.files.into());
-            set(&mut object, "branches", row.branches.into());
-            if let [_] = self.sessions {
-                self.set_biggest(&mut object);
-            }
-            writeln!(ui.out(), "{}", Value::from(object))?;
+            let row = SessionSum {
+                sum: SumRow::from(&row.sum),
+                scope: "session",
+                file: &row.file,
+                agent: row.format.agent(),
+                session: row.id.as_deref(),
+                name: row.name.as_deref(),
+                files: row.files,
+                branches: row.branches,
+                biggest: (self.sessions.len() == 1).then(|| self.biggest()),
+            };
+            rows::print(&row, ui)?;
         }
         if self.sessions.len() != 1 {
-            let mut object = sum_json(&self.total.sum);
-            set(&mut object, "scope", "total".into());
-            set(&mut object, "sessions", self.sessions.len().into());
-            set(&mut object, "files", self.total.sessions.into());
-            set(&mut object, "copies", self.total.copies.into());
-            self.set_biggest(&mut object);
-            writeln!(ui.out(), "{}", Value::from(object))?;
+            let row = TotalSum {
+                sum: SumRow::from(&self.total.sum),
+                scope: "total",
+                sessions: self.sessions.len(),
+                files: self.total.sessions,
+                copies: self.total.copies,
+                biggest: self.biggest(),
+            };
+            rows::print(&row, ui)?;
         }
         Ok(())
     }
 
-    fn set_biggest(&self, object: &mut Map<String, Value>) {
-        let biggest = self.total.sum.biggest.iter().map(|big| {
-            let (id, _) = self.big(big);
-            let mut object = json!({
-                "file": self.paths[big.session].display().to_string(), "line": big.line,
-                "kind": big.kind.name(), "bytes": big.span.len,
-            });
-            if let Some(id) = id {
-                object["id"] = id.into();
-            }
-            object
-        });
-        set(object, "biggest", biggest.collect());
+    fn biggest(&self) -> Vec<BigRow> {
+        let row = |big: &Big| BigRow {
+            file: self.paths[big.session].display().to_string(),
+            line: big.line,
+            kind: big.kind,
+            bytes: big.span.len,
+            id: self.big(big).0,
+        };
+        self.total.sum.biggest.iter().map(row).collect()
     }
 
     /// Returns the id of a large entry, and its summary.
@@ -667,54 +662,49 @@ impl Shown<'_> {
             ([By::Model], false) => models(sum, ui),
             ([By::Tool], false) => tools(sum, ui),
             ([By::Model], true) => {
-                for (name, taken) in &sum.models {
-                    let mut object = taken_json(taken);
-                    set(&mut object, "schema", "bough.stats/1".into());
-                    set(&mut object, "by", "model".into());
-                    set(&mut object, "model", name.clone().into());
-                    writeln!(ui.out(), "{}", Value::from(object))?;
+                for (model, taken) in &sum.models {
+                    let taken = TakenRow::from(taken);
+                    rows::print(&ModelGroup { taken, schema: "bough.stats/1", by: "model", model }, ui)?;
                 }
                 Ok(())
             }
             ([By::Tool], true) => {
                 for (name, tool) in &sum.tools {
-                    let mut object = tool_json(name, tool);
-                    set(&mut object, "schema", "bough.stats/1".into());
-                    set(&mut object, "by", "tool".into());
-                    writeln!(ui.out(), "{}", Value::from(object))?;
+                    let tool = ToolRow::new(name, tool);
+                    rows::print(&ToolGroup { tool, schema: "bough.stats/1", by: "tool" }, ui)?;
                 }
                 Ok(())
             }
             (_, true) => {
                 let titles: HashMap<String, &str> = self.sessions.iter().filter_map(Row::named).collect();
                 for group in by.into_values() {
-                    let mut object = sum_json(&group.sum);
                     let names: Vec<&str> = what.iter().map(|what| what.name()).collect();
-                    set(&mut object, "by", names.join(",").into());
+                    let mut values = Map::new();
                     for (name, value) in names.iter().zip(group.names) {
                         if *name == By::Session.name()
                             && let Some(title) = titles.get(&value)
                         {
-                            set(&mut object, "name", (*title).into());
+                            values.insert("name".into(), (*title).into());
                         }
-                        set(&mut object, name, value.into());
+                        values.insert((*name).into(), value.into());
                     }
-                    if group.sum.reads > 0 || group.sum.changes > 0 {
-                        set(&mut object, "reads", group.sum.reads.into());
-                        set(&mut object, "changes", group.sum.changes.into());
-                    }
-                    if let (Some(leaf), Some((entries, tokens, cost))) = (group.leaf, group.path) {
-                        set(&mut object, "file", group.file.into());
-                        set(&mut object, "leaf", leaf.into());
-                        set(&mut object, "current", group.current.into());
-                        let cost = round(cost.unwrap_or(0.0));
-                        set(
-                            &mut object,
-                            "path",
-                            json!({ "entries": entries, "tokens": tokens, "cost": cost }),
-                        );
-                    }
-                    writeln!(ui.out(), "{}", Value::from(object))?;
+                    let has_files = group.sum.reads > 0 || group.sum.changes > 0;
+                    let branch =
+                        group.leaf.zip(group.path).map(|(leaf, (entries, tokens, cost))| BranchSum {
+                            file: group.file,
+                            leaf,
+                            current: group.current,
+                            path: PathSum { entries, tokens, cost: round(cost.unwrap_or(0.0)) },
+                        });
+                    let row = GroupSum {
+                        sum: SumRow::from(&group.sum),
+                        by: names.join(","),
+                        names: values,
+                        reads: has_files.then_some(group.sum.reads),
+                        changes: has_files.then_some(group.sum.changes),
+                        branch,
+                    };
+                    rows::print(&row, ui)?;
                 }
                 Ok(())
             }
@@ -924,82 +914,354 @@ fn cost_cell(cost: Option<f64>) -> String {
     cost.filter(|cost| *cost > 0.0).map_or_else(|| "-".into(), dollars)
 }
 
-fn set(object: &mut Map<String, Value>, key: &str, value: Value) {
-    object.insert(key.to_owned(), value);
-}
-
 /// Returns a cost without the rounding errors of adding.
 fn round(cost: f64) -> f64 {
     let rounded = (cost * 1e9).round() / 1e9;
     if rounded.is_finite() { rounded } else { cost }
 }
 
-fn taken_json(taken: &Taken) -> Map<String, Value> {
-    let usage = &taken.usage;
-    let mut object = Map::new();
-    set(&mut object, "replies", taken.replies.into());
-    set(
-        &mut object,
-        "tokens",
-        json!({
-            "input": usage.input, "output": usage.output, "cache_read": usage.cache_read,
-            "cache_write": usage.cache_write, "total": usage.tokens(),
-        }),
-    );
-    if usage.cache_write_1h > 0 {
-        object["tokens"]["cache_write_1h"] = usage.cache_write_1h.into();
-    }
-    // If no cost is known, none is reported.
-    if let Some(cost) = usage.cost.filter(|cost| *cost > 0.0) {
-        set(&mut object, "cost", round(cost).into());
-    }
-    if taken.unpriced > 0 {
-        set(&mut object, "unpriced", taken.unpriced.into());
-    }
-    object
+/// Counts: stats. One object for each session (`scope` session) and, for several, one for all together
+/// (`scope` total); with --by one for each group (`by` says of what).
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.stats/1")]
+struct SumRow<'a> {
+    /// How many entries.
+    entries: u64,
+    /// The bytes of their lines.
+    bytes: u64,
+    /// Entries by kind.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, KindRow>"))]
+    kinds: BTreeMap<Kind, KindRow>,
+    #[serde(flatten)]
+    taken: TakenRow,
+    /// What called agents took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agents: Option<TakenRow>,
+    /// What each model took.
+    models: Vec<ModelRow<'a>>,
+    /// What tools were called.
+    tools: Vec<ToolRow<'a>>,
+    /// The cost is the total that the agent keeps itself; absent if it is what the entries add up to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("const" = "agent")))]
+    cost_source: Option<&'static str>,
+    /// How many compactions.
+    compactions: u64,
+    /// When the first entry was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_time: Option<String>,
+    /// When the last was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_time: Option<String>,
 }
 
-fn tool_json(name: &str, tool: &Tool) -> Map<String, Value> {
-    let object = json!({ "tool": name, "calls": tool.calls, "results": tool.results, "errors": tool.errors });
-    match object {
-        Value::Object(object) => object,
-        _ => Map::new(),
-    }
+/// Entries of one kind.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct KindRow {
+    /// How many.
+    entries: u64,
+    /// The bytes of their lines.
+    bytes: u64,
 }
 
-fn sum_json(sum: &Sum) -> Map<String, Value> {
-    let mut object = Map::new();
-    set(&mut object, "schema", "bough.stats/1".into());
-    set(&mut object, "entries", sum.entries().count.into());
-    set(&mut object, "bytes", sum.entries().bytes.into());
-    let kinds: Map<String, Value> = sum
-        .kinds
-        .iter()
-        .map(|(kind, amount)| {
-            (kind.name().to_owned(), json!({ "entries": amount.count, "bytes": amount.bytes }))
-        })
-        .collect();
-    set(&mut object, "kinds", kinds.into());
-    object.extend(taken_json(&sum.taken));
-    if sum.agents.replies > 0 {
-        set(&mut object, "agents", taken_json(&sum.agents).into());
-    }
-    let models = sum.models.iter().map(|(name, taken)| {
-        let mut object = taken_json(taken);
-        set(&mut object, "model", name.clone().into());
-        Value::from(object)
-    });
-    set(&mut object, "models", models.collect());
-    let tools = sum.tools.iter().map(|(name, tool)| Value::from(tool_json(name, tool)));
-    set(&mut object, "tools", tools.collect());
-    if sum.is_agents_cost {
-        set(&mut object, "cost_source", "agent".into());
-    }
-    set(&mut object, "compactions", sum.of_kind(Kind::Compaction).into());
-    for (key, time) in [("first_time", sum.first), ("last_time", sum.last)] {
-        if let Some(time) = time.and_then(time::iso) {
-            set(&mut object, key, time.into());
+/// What replies took.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct TakenRow {
+    /// How many replies of the model.
+    replies: u64,
+    /// Tokens, as the agent stored them.
+    tokens: TokensRow,
+    /// Cost in dollars, as the agent stored it; absent where it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+    /// How many replies have no cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unpriced: Option<u64>,
+}
+
+/// Tokens, as the agent stored them.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct TokensRow {
+    /// Tokens read anew.
+    input: u64,
+    /// Tokens written.
+    output: u64,
+    /// Tokens read from the cache.
+    cache_read: u64,
+    /// Tokens written into the cache.
+    cache_write: u64,
+    /// All of them.
+    total: u64,
+    /// How many of these were written for an hour, as far as that is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_write_1h: Option<u64>,
+}
+
+/// One model.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ModelRow<'a> {
+    #[serde(flatten)]
+    taken: TakenRow,
+    /// The model.
+    model: &'a str,
+}
+
+/// One tool.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ToolRow<'a> {
+    /// The name of the tool.
+    tool: &'a str,
+    /// How often it was called.
+    calls: u64,
+    /// How many results there are.
+    results: u64,
+    /// How many results are errors.
+    errors: u64,
+}
+
+/// Counts: stats. One object for each session (`scope` session) and, for several, one for all together
+/// (`scope` total); with --by one for each group (`by` says of what).
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename = "bough.stats/1")]
+pub(super) struct SessionSum<'a> {
+    #[serde(flatten)]
+    sum: SumRow<'a>,
+    /// What is counted.
+    #[cfg_attr(test, schemars(extend("enum" = ["session"])))]
+    scope: &'static str,
+    /// The session file; with `by` `file`, the file that was read or changed.
+    file: &'a str,
+    /// The agent.
+    agent: &'static str,
+    /// The id of the session, or its file if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    /// The name of the session, or of the branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    /// How many files, those of called agents included.
+    files: usize,
+    /// How many branches.
+    branches: usize,
+    /// The largest entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    biggest: Option<Vec<BigRow>>,
+}
+
+/// The counts of all sessions together.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename = "bough.stats/1")]
+pub(super) struct TotalSum<'a> {
+    #[serde(flatten)]
+    sum: SumRow<'a>,
+    /// What is counted.
+    #[cfg_attr(test, schemars(extend("enum" = ["total"])))]
+    scope: &'static str,
+    /// How many sessions.
+    sessions: usize,
+    /// How many files, those of called agents included.
+    files: usize,
+    /// How many entries were left out since they are copies of others that are counted.
+    copies: u64,
+    /// The largest entries.
+    biggest: Vec<BigRow>,
+}
+
+/// A large entry.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct BigRow {
+    /// The file.
+    file: String,
+    /// The line.
+    line: u64,
+    /// The kind of the entry, in the words that all formats share.
+    kind: Kind,
+    /// The bytes of the line.
+    bytes: u64,
+    /// The id of the entry, or `line:N` where the format has no ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+}
+
+/// The counts of one group.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename = "bough.stats/1")]
+pub(super) struct GroupSum<'a> {
+    #[serde(flatten)]
+    sum: SumRow<'a>,
+    /// What the groups are of: `branch`, `model`, `tool`, `file`, `type`, `session`, `project`, `agent`,
+    /// `day`, `week`, `month`, or two of them with a comma.
+    by: String,
+    #[serde(flatten)]
+    #[cfg_attr(test, schemars(with = "GroupNames"))]
+    names: Map<String, Value>,
+    /// How often a file was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reads: Option<u64>,
+    /// How often a file was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<u64>,
+    #[serde(flatten)]
+    branch: Option<BranchSum>,
+}
+
+/// Under `--by`, the group: its value under the name of each grouping, in the order asked for.
+#[cfg(test)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct GroupNames {
+    /// With --by branch, its tip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    /// With --by model, the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// The name of the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    /// The session file; with `by` `file`, the file that was read or changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// The kind of entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
+    ty: Option<String>,
+    /// The id of the session, or its file if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    /// The name of the session, or of the branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// The working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+    /// The agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    /// With --by day, the day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    day: Option<String>,
+    /// The Monday of the week.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    week: Option<String>,
+    /// The month.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    month: Option<String>,
+}
+
+/// Where a branch is, and what its whole path has.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct BranchSum {
+    /// The session file; with `by` `file`, the file that was read or changed.
+    file: String,
+    /// With --by branch, its leaf.
+    leaf: String,
+    /// With --by branch, whether HEAD is on it.
+    current: bool,
+    /// With --by branch, what its whole path has.
+    path: PathSum,
+}
+
+/// What the whole path of a branch has.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PathSum {
+    /// How many entries.
+    entries: u64,
+    /// Tokens.
+    tokens: u64,
+    /// Cost in dollars.
+    cost: f64,
+}
+
+/// The counts of one model: --by model.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename = "bough.stats/1")]
+pub(super) struct ModelGroup<'a> {
+    #[serde(flatten)]
+    taken: TakenRow,
+    /// The name of the schema.
+    #[cfg_attr(test, schemars(extend("const" = "bough.stats/1")))]
+    schema: &'static str,
+    /// What the groups are of: `branch`, `model`, `tool`, `file`, `type`, `session`, `project`, `agent`,
+    /// `day`, `week`, `month`, or two of them with a comma.
+    by: &'static str,
+    /// With --by model, the model.
+    model: &'a str,
+}
+
+/// The counts of one tool: --by tool.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename = "bough.stats/1")]
+pub(super) struct ToolGroup<'a> {
+    #[serde(flatten)]
+    tool: ToolRow<'a>,
+    /// The name of the schema.
+    #[cfg_attr(test, schemars(extend("const" = "bough.stats/1")))]
+    schema: &'static str,
+    /// What the groups are of: `branch`, `model`, `tool`, `file`, `type`, `session`, `project`, `agent`,
+    /// `day`, `week`, `month`, or two of them with a comma.
+    by: &'static str,
+}
+
+impl From<&Taken> for TakenRow {
+    fn from(taken: &Taken) -> TakenRow {
+        let usage = &taken.usage;
+        let tokens = TokensRow {
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write: usage.cache_write,
+            total: usage.tokens(),
+            cache_write_1h: Some(usage.cache_write_1h).filter(|tokens| *tokens > 0),
+        };
+        TakenRow {
+            replies: taken.replies,
+            tokens,
+            // If no cost is known, none is reported.
+            cost: usage.cost.filter(|cost| *cost > 0.0).map(round),
+            unpriced: Some(taken.unpriced).filter(|replies| *replies > 0),
         }
     }
-    object
+}
+
+impl<'a> ToolRow<'a> {
+    fn new(name: &'a str, tool: &Tool) -> ToolRow<'a> {
+        ToolRow { tool: name, calls: tool.calls, results: tool.results, errors: tool.errors }
+    }
+}
+
+impl<'a> From<&'a Sum> for SumRow<'a> {
+    fn from(sum: &'a Sum) -> SumRow<'a> {
+        let kinds = sum.kinds.iter();
+        let models = sum.models.iter();
+        SumRow {
+            entries: sum.entries().count,
+            bytes: sum.entries().bytes,
+            kinds: kinds
+                .map(|(kind, amount)| (*kind, KindRow { entries: amount.count, bytes: amount.bytes }))
+                .collect(),
+            taken: TakenRow::from(&sum.taken),
+            agents: (sum.agents.replies > 0).then(|| TakenRow::from(&sum.agents)),
+            models: models.map(|(model, taken)| ModelRow { taken: taken.into(), model }).collect(),
+            tools: sum.tools.iter().map(|(name, tool)| ToolRow::new(name, tool)).collect(),
+            cost_source: sum.is_agents_cost.then_some("agent"),
+            compactions: sum.of_kind(Kind::Compaction),
+            first_time: sum.first.and_then(time::iso),
+            last_time: sum.last.and_then(time::iso),
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `bough status`: a session in short.
 
 use super::shared::options::Global;
-use super::shared::{session_arg, time, write};
+use super::shared::{entry_json, rows, session_arg, time, write};
 use super::{Exit, complete, fsck};
 use crate::format::claude::graph::ClaudeGraph;
 use crate::format::{Format, Session};
@@ -15,7 +15,8 @@ use crate::store::sweep::{self, Retention};
 use crate::store::write::Signs;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -36,9 +37,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     ui.for_people();
     let opened = session_arg::with_side(global, args.file.as_deref(), ui)?;
     if ui.look.json {
-        let mut object = as_json(&opened)?;
-        object["faults"] = json!(faults(opened, global)?);
-        writeln!(ui.out(), "{object}")?;
+        let mut row = StatusRow::read(&opened)?;
+        row.faults = faults(opened, global)?;
+        rows::print(&row, ui)?;
         return Ok(Exit::Done);
     }
     let session = &opened.session;
@@ -190,49 +191,105 @@ fn faults(opened: Opened, global: &Global) -> anyhow::Result<BTreeMap<&'static s
     Ok(faults.map(|row| (row.id, findings.count(row.check))).filter(|(_, count)| *count > 0).collect())
 }
 
-fn as_json(opened: &Opened) -> anyhow::Result<Value> {
-    let (session, source) = (&opened.session, &opened.files);
-    let tree = &session.tree;
-    let mut object = json!({
-        "schema": "bough.status/1",
-        "file": opened.files.path(0).display().to_string(),
-        "format": session.format.name(),
-        "read_only": session.read_only().is_some(),
-        "head_rule": session.head.rule,
-        "path": turns::shown_count(session, source)?,
-        "reachable": session.loaded(),
-        "orphans": tree.orphans().count(),
-        "entries": tree.entries_in_tree().count(),
-        "lines": session.files[0].lines,
-        "roots": tree.roots().count(),
-        "leaves": tree.leaves().count(),
-        "branch_points": tree.branch_points().count(),
-        "branches": branches::count(session, source)?,
-        "faults": {},
-        "alive": signs_of_life(opened).is_some(),
-    });
-    let mut set = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            object[key] = value;
-        }
-    };
-    set("program", session.program.map(|program| program.name().into()));
-    set("session", session.id().map(Value::from));
-    set("name", session.name.clone().map(Value::from));
-    let others = other_readers(session);
-    if !others.is_empty() {
-        let mut heads = serde_json::Map::new();
-        for (reader, ix) in others {
+/// A session in short: status.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.status/1")]
+pub(super) struct StatusRow {
+    /// The file.
+    file: String,
+    /// The format.
+    format: &'static str,
+    /// Whether bough only reads this format or version.
+    read_only: bool,
+    /// Why that is the position.
+    head_rule: &'static str,
+    /// How many entries log shows on the path to HEAD.
+    path: usize,
+    /// How many entries the agent reaches from its leaf, bookkeeping included.
+    reachable: usize,
+    /// How many entries have a parent that is not there.
+    orphans: usize,
+    /// How many entries.
+    entries: usize,
+    /// How many lines.
+    lines: u64,
+    /// How many roots, orphans included.
+    roots: usize,
+    /// How many entries without children.
+    leaves: usize,
+    /// How many entries with two or more children.
+    branch_points: usize,
+    /// How many branches of the conversation.
+    branches: usize,
+    /// How many faults, by check.
+    faults: BTreeMap<&'static str, u64>,
+    /// Whether an agent seems to be writing.
+    alive: bool,
+    /// The program whose session it is, if that derives its format from another agent's: OpenClaw, Prime
+    /// Agent, Tau, Kit, Qwen Code, GitHub Copilot CLI, OpenCode. Its sessions are read-only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<&'static str>,
+    /// Its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    /// The name or title in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// Where other readers of the format would go on, where that is elsewhere: Claude Code before it knew
+    /// pointers (without_pointers), before it knew more than times (newest), and its SDK (sdk).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, String>"))]
+    other_heads: Option<Map<String, Value>>,
+    /// When the agent deletes it, if it is not written any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<String>,
+    /// The version in the header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("type" = ["integer", "number", "string"])))]
+    version: Option<Value>,
+    /// HEAD: the last entry of the conversation before the place from which the agent continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<String>,
+    /// The leaf as the agent has it, bookkeeping and markers included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leaf: Option<String>,
+}
+
+impl StatusRow {
+    /// Reads a session; the faults are counted separately.
+    fn read(opened: &Opened) -> anyhow::Result<StatusRow> {
+        let (session, source) = (&opened.session, &opened.files);
+        let tree = &session.tree;
+        let name = |ix: Option<Ix>| ix.map(|ix| ids::name(session, source, ix)).transpose();
+        let mut heads = Map::new();
+        for (reader, ix) in other_readers(session) {
             heads.insert(reader.key.into(), ids::id(session, source, ix)?.into());
         }
-        set("other_heads", Some(heads.into()));
+        Ok(StatusRow {
+            file: opened.files.path(0).display().to_string(),
+            format: session.format.name(),
+            read_only: session.read_only().is_some(),
+            head_rule: session.head.rule,
+            path: turns::shown_count(session, source)?,
+            reachable: session.loaded(),
+            orphans: tree.orphans().count(),
+            entries: tree.entries_in_tree().count(),
+            lines: session.files[0].lines,
+            roots: tree.roots().count(),
+            leaves: tree.leaves().count(),
+            branch_points: tree.branch_points().count(),
+            branches: branches::count(session, source)?,
+            faults: BTreeMap::new(),
+            alive: signs_of_life(opened).is_some(),
+            program: session.program.map(|program| program.name()),
+            session: session.id(),
+            name: session.name.clone(),
+            other_heads: Some(heads).filter(|heads| !heads.is_empty()),
+            deleted: deleted_at(opened).and_then(time::iso),
+            version: session.version().and_then(entry_json::version),
+            head: name(session.head.entry)?,
+            leaf: name(session.head.leaf)?,
+        })
     }
-    set("deleted", deleted_at(opened).and_then(time::iso).map(Value::from));
-    set("version", session.version().and_then(super::shared::entry_json::version));
-    for (key, ix) in [("head", session.head.entry), ("leaf", session.head.leaf)] {
-        if let Some(ix) = ix {
-            set(key, Some(ids::name(session, source, ix)?.into()));
-        }
-    }
-    Ok(object)
 }

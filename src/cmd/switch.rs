@@ -4,6 +4,7 @@ use super::shared::options::Global;
 use super::shared::words::{self, Use};
 use super::shared::write;
 use super::shared::write::WriteArgs;
+use super::shared::write_json::More;
 use super::shared::{after_move, session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::Ix;
@@ -74,8 +75,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let (opened, done, switch) = write::run(global, args.writing, named, ui, make)?;
     if ui.look.json && !args.writing.dry_run {
-        let prompt = switch.prompt.clone().map(|prompt| ("prompt", prompt.into()));
-        write_json::print(&opened, &switch.plan, &done, prompt, ui)?;
+        let more = More { prompt: switch.prompt.clone(), ..More::default() };
+        write_json::print(&opened, &switch.plan, &done, more, ui)?;
     } else if let Some(prompt) = &switch.prompt
         && !args.writing.dry_run
     {

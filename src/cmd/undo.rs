@@ -3,7 +3,8 @@
 use super::shared::options::{Global, number};
 use super::shared::words;
 use super::shared::write::WriteArgs;
-use super::shared::{session_arg, time, write, write_json};
+use super::shared::write_json::HeadRow;
+use super::shared::{rows, session_arg, time, write};
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Moved, parse_time};
 use crate::store;
@@ -13,7 +14,7 @@ use crate::store::write::{Done, Refusal};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -248,22 +249,54 @@ fn print_json(
             Moved { from: head.clone(), to: head }
         }
     };
-    let files: BTreeSet<String> = done.files.iter().map(|path| path.display().to_string()).collect();
-    let mut object = json!({
-        "schema": "bough.write/1",
-        "command": if operation.undoes.is_some() { "redo" } else { "undo" },
-        "file": file.display().to_string(),
-        "changed": !done.files.is_empty(),
-        "ids": [],
-        "head": write_json::head(&moved),
-        "files": files,
-        "operation": { "op_id": original.op_id, "command": original.command, "time": original.time },
-    });
-    if !done.op_id.is_empty() {
-        object["op_id"] = done.op_id.clone().into();
-    }
-    writeln!(ui.out(), "{object}")?;
+    let row = UndoRow {
+        command: if operation.undoes.is_some() { "redo" } else { "undo" },
+        file: file.display().to_string(),
+        changed: !done.files.is_empty(),
+        ids: [],
+        head: moved.into(),
+        files: done.files.iter().map(|path| path.display().to_string()).collect(),
+        operation: OperationRow { op_id: &original.op_id, command: &original.command, time: &original.time },
+        op_id: Some(&*done.op_id).filter(|id| !id.is_empty()),
+    };
+    rows::print(&row, ui)?;
     Ok(())
+}
+
+/// What a command wrote: append, switch, label, cherry-pick, merge, drop, slim, join, undo, redo.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.write/1")]
+pub(super) struct UndoRow<'a> {
+    /// The command.
+    command: &'static str,
+    /// The session file.
+    file: String,
+    /// Whether anything was written.
+    changed: bool,
+    /// The ids of the new entries, in file order; lines without an id are left out.
+    ids: [&'a str; 0],
+    /// HEAD.
+    head: HeadRow,
+    /// All files that changed: undo, redo.
+    files: BTreeSet<String>,
+    /// The operation that was undone or redone: undo, redo.
+    operation: OperationRow<'a>,
+    /// The operation, as `bough undo` takes it; absent if none was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    op_id: Option<&'a str>,
+}
+
+/// The operation that was undone or redone: undo, redo.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct OperationRow<'a> {
+    /// Its id.
+    op_id: &'a str,
+    /// The command.
+    command: &'a str,
+    /// When it was carried out, as ISO 8601 in UTC.
+    time: &'a str,
 }
 
 /// Returns the id of the entry that HEAD is on, or `None` if a file is gone or has no HEAD.

@@ -74,6 +74,7 @@ impl Operation {
 
 /// How far an operation got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Progress {
     /// It began; whether it ended can be seen only in the files.

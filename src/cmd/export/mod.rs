@@ -3,7 +3,7 @@
 mod html;
 mod output;
 mod redacted_lines;
-mod redaction;
+pub(super) mod redaction;
 mod site;
 
 use super::shared::config::Config;

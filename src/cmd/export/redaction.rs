@@ -2,23 +2,59 @@
 
 use super::{Args, Failure};
 use crate::cmd::shared::config::Config;
+use crate::cmd::shared::rows;
 use crate::model::{Count, Ix, Source, Span};
 use crate::ops::ids;
-use crate::ops::redact::{Group, Redact, Redactor};
+use crate::ops::redact::{Found, Group, Redact, Redactor};
 use crate::store::Opened;
 use crate::ui::Ui;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::borrow::Cow;
 use std::io;
 
 /// How much of a file is read at once.
 const BLOCK: u64 = 1 << 20;
 
+/// What an export redacts: export --redact-report. The texts are not in it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.redaction/1")]
+pub(crate) struct RedactionRow<'a> {
+    /// Each place in which a rule found something.
+    found: &'a [FoundRow],
+}
+
+/// A place in which a rule found something.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct FoundRow {
+    /// The rule, as in the mark.
+    rule: String,
+    /// The id of the entry; absent if the whole file was searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<String>,
+    /// The number of the line.
+    line: u64,
+    /// The fields that lead to the string, separated by dots.
+    field: String,
+    /// Where it begins in the decoded string, in bytes.
+    offset: usize,
+    /// How many bytes.
+    length: usize,
+}
+
+impl FoundRow {
+    fn new(hit: Found, entry: Option<String>, line: u64) -> FoundRow {
+        let Found { rule, field, range, .. } = hit;
+        FoundRow { rule: rule.to_string(), entry, line, field, offset: range.start, length: range.len() }
+    }
+}
+
 /// The redaction of one export.
 pub(super) struct Redaction {
     /// `None` if nothing is redacted.
     redactor: Option<Redactor>,
-    found: Vec<Value>,
+    found: Vec<FoundRow>,
 }
 
 impl Redaction {
@@ -58,8 +94,7 @@ impl Redaction {
             redactor.learn(&line, &mut |hit| hits.push(hit));
             for hit in hits {
                 let id = ids::name(session, files, *ix)?;
-                self.found.push(json!({ "rule": hit.rule, "entry": id, "line": session.entries.line(*ix), "field": hit.field,
-                    "offset": hit.range.start, "length": hit.range.len() }));
+                self.found.push(FoundRow::new(hit, Some(id), session.entries.line(*ix)));
             }
         }
         for label in entries.iter().filter_map(|ix| session.labels.label(*ix)).chain(session.name.as_deref())
@@ -86,9 +121,7 @@ impl Redaction {
         let Some(redactor) = &mut self.redactor else { return Ok(()) };
         let found = &mut self.found;
         each_line(opened, &mut |number, line| {
-            redactor.learn(line, &mut |hit| {
-                found.push(json!({ "rule": hit.rule, "line": number, "field": hit.field, "offset": hit.range.start, "length": hit.range.len() }));
-            });
+            redactor.learn(line, &mut |hit| found.push(FoundRow::new(hit, None, number)));
         })
     }
 
@@ -99,7 +132,7 @@ impl Redaction {
 
     /// What was found, as JSON, without the texts.
     pub(super) fn report(&self) -> String {
-        format!("{}\n", json!({ "schema": "bough.redaction/1", "found": self.found }))
+        format!("{}\n", rows::to_json(&RedactionRow { found: &self.found }))
     }
 
     /// Says in one line how much each rule found.

@@ -1,8 +1,8 @@
 //! `bough fsck`: checks sessions for damage, and repairs them.
 
 mod places;
-mod repair;
-mod report;
+pub(super) mod repair;
+pub(super) mod report;
 mod surroundings;
 
 use super::shared::exit::Failures;

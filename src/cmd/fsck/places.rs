@@ -1,15 +1,15 @@
 //! `bough fsck --places`: checks where sessions are, and not what is in them.
 
 use super::Args;
+use super::report::FindingRow;
 use crate::cmd::shared::options::Global;
-use crate::cmd::shared::{scope, session_arg};
+use crate::cmd::shared::{rows, scope, session_arg};
 use crate::cmd::{Exit, Failure};
 use crate::model::Count;
 use crate::store::locate::{self, Store};
 use crate::store::project_folder::{folder_for, home_of};
 use crate::store::remains;
 use crate::ui::{Ui, text};
-use serde_json::json;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -138,15 +138,17 @@ fn check(store: &Store, project: Option<&Project>, seen: &mut usize, findings: &
 fn print(finding: &Finding, ui: &mut Ui) -> std::io::Result<()> {
     let file = finding.file.display().to_string();
     if ui.look.json {
-        let object = json!({
-            "schema": "bough.finding/1",
-            "file": file,
-            "level": "warning",
-            "check": finding.check,
-            "message": finding.message,
-            "repairable": finding.helps.is_some(),
-        });
-        return writeln!(ui.out(), "{object}");
+        let row = FindingRow {
+            file: &file,
+            level: "warning",
+            check: finding.check,
+            message: &finding.message,
+            repairable: finding.helps.is_some(),
+            line: None,
+            offset: None,
+            id: None,
+        };
+        return rows::print(&row, ui);
     }
     let helps = finding.helps.as_ref().map_or(String::new(), |helps| format!("; `{helps}` helps"));
     let line = format!("{file}: warning: {}: {}{helps}", finding.check, finding.message);

@@ -3,7 +3,7 @@
 use super::{Args, Report, Subject, Target, Total, report, selected};
 use crate::cmd::Exit;
 use crate::cmd::shared::options::Global;
-use crate::cmd::shared::{time, write};
+use crate::cmd::shared::{rows, time, write};
 use crate::format::Format;
 use crate::fsck::{Findings, Repair, RepairOptions};
 use crate::model::{Change, Count, Piece, Plan, Target as Written};
@@ -11,6 +11,7 @@ use crate::store::oplog::Log;
 use crate::store::write::{Group, Refusal};
 use crate::store::{self, Error};
 use crate::ui::{Ui, text};
+use serde::Serialize;
 use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -209,9 +210,13 @@ fn print_outcome(
         let words =
             format!("{count}, {}, set aside in {}", Count("byte", "bytes", bytes as usize), side.display());
         if ui.look.json {
-            let object = serde_json::json!({ "schema": "bough.aside/1", "file": file.display().to_string(),
-                "aside": side.display().to_string(), "pieces": repair.aside.len(), "bytes": bytes });
-            writeln!(ui.out(), "{object}")?;
+            let row = AsideRow {
+                file: file.display().to_string(),
+                aside: side.display().to_string(),
+                pieces: repair.aside.len(),
+                bytes,
+            };
+            rows::print(&row, ui)?;
         } else {
             ui.note(text::one_line(&words));
         }
@@ -252,3 +257,18 @@ fn print_change(file: &str, change: &Change, ui: &mut Ui) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests;
+
+/// What a repair took out of a file: fsck --repair.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.aside/1")]
+pub(crate) struct AsideRow {
+    /// The file that was repaired.
+    file: String,
+    /// The file that has what was taken out.
+    aside: String,
+    /// How many pieces.
+    pieces: usize,
+    /// How many bytes.
+    bytes: u64,
+}

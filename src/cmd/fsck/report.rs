@@ -2,10 +2,11 @@
 
 use super::Total;
 use crate::cmd::shared::options::Global;
+use crate::cmd::shared::rows;
 use crate::fsck::{CHECKS, Check, Finding, Findings, Level, Row};
 use crate::model::{Count, grouped};
 use crate::ui::{Ink, Ui, text};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::io;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ pub(super) fn findings(
     let mut unshown = 0;
     for finding in &findings.list {
         if ui.look.json {
-            writeln!(ui.out(), "{}", object(&file, finding))?;
+            rows::print(&FindingRow::new(&file, finding), ui)?;
         } else if porcelain {
             let field = |value: &str| text::one_line(value);
             let line = finding.line;
@@ -66,48 +67,95 @@ fn print_finding(file: &str, finding: &Finding, count: u64, ui: &mut Ui) -> io::
     writeln!(ui.out(), "{file}{at}: {word}: {}: {message}{more}", finding.check)
 }
 
-fn object(file: &str, finding: &Finding) -> serde_json::Value {
-    let mut object = json!({
-        "schema": "bough.finding/1",
-        "file": file,
-        "level": finding.check.level().name(),
-        "check": finding.check.id(),
-        "message": finding.message,
-        "repairable": finding.is_repairable(),
-    });
-    if finding.line > 0 {
-        object["line"] = finding.line.into();
-        object["offset"] = finding.offset.into();
+/// What is wrong with a line: fsck.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.finding/1")]
+pub(crate) struct FindingRow<'a> {
+    /// The file.
+    pub(super) file: &'a str,
+    /// How bad it is.
+    #[cfg_attr(test, schemars(extend("enum" = ["error", "warning", "info"])))]
+    pub(super) level: &'static str,
+    /// The check; `fsck --explain` explains it.
+    pub(super) check: &'static str,
+    /// What is found.
+    pub(super) message: &'a str,
+    /// Whether `--repair` repairs it.
+    pub(super) repairable: bool,
+    /// The line, from 1; absent where it is about the whole file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) line: Option<u64>,
+    /// The first byte of the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) offset: Option<u64>,
+    /// The entry that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<&'a str>,
+}
+
+impl<'a> FindingRow<'a> {
+    fn new(file: &'a str, finding: &'a Finding) -> FindingRow<'a> {
+        let has_line = finding.line > 0;
+        FindingRow {
+            file,
+            level: finding.check.level().name(),
+            check: finding.check.id(),
+            message: &finding.message,
+            repairable: finding.is_repairable(),
+            line: has_line.then_some(finding.line),
+            offset: has_line.then_some(finding.offset),
+            id: Some(&*finding.id).filter(|id| !id.is_empty()),
+        }
     }
-    if !finding.id.is_empty() {
-        object["id"] = finding.id.as_str().into();
-    }
-    object
+}
+
+/// The last line of fsck.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.fsck/2")]
+pub(crate) struct FsckRow {
+    /// How many files were looked at.
+    files: usize,
+    /// How many errors there are; after a repair, are left.
+    errors: u64,
+    /// How many warnings.
+    warnings: u64,
+    /// How many notes.
+    infos: u64,
+    /// How many entries are on HEAD's path.
+    reachable: usize,
+    /// How many are after a repair.
+    reachable_after: usize,
+    /// How many entries there are.
+    entries: usize,
+    /// How many findings are counted and not listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unlisted: Option<u64>,
+    /// How many files in folders are not sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_sessions: Option<usize>,
+    /// How many findings a repair repaired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repaired: Option<u64>,
 }
 
 /// Prints the last line: the number of findings, and how much of the sessions is reachable.
 pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<()> {
     if ui.look.json {
-        let mut object = json!({
-            "schema": "bough.fsck/2",
-            "files": total.files,
-            "errors": total.errors,
-            "warnings": total.warnings,
-            "infos": total.infos,
-            "reachable": total.reachable,
-            "reachable_after": total.reachable_after,
-            "entries": total.entries,
-        });
-        if total.unlisted > 0 {
-            object["unlisted"] = total.unlisted.into();
-        }
-        if total.failures.no_sessions > 0 {
-            object["no_sessions"] = total.failures.no_sessions.into();
-        }
-        if let Some(repaired) = total.repaired {
-            object["repaired"] = repaired.into();
-        }
-        return writeln!(ui.out(), "{object}");
+        let row = FsckRow {
+            files: total.files,
+            errors: total.errors,
+            warnings: total.warnings,
+            infos: total.infos,
+            reachable: total.reachable,
+            reachable_after: total.reachable_after,
+            entries: total.entries,
+            unlisted: Some(total.unlisted).filter(|count| *count > 0),
+            no_sessions: Some(total.failures.no_sessions).filter(|count| *count > 0),
+            repaired: total.repaired,
+        };
+        return rows::print(&row, ui);
     }
     if porcelain || total.files == 0 {
         return Ok(());
@@ -155,18 +203,43 @@ fn reach(total: &Total) -> String {
     }
 }
 
-/// Returns a check as an object.
-fn check(row: &Row) -> Value {
-    json!({
-        "schema": "bough.check/2", "check": row.id, "level": row.level.name(),
-        "repair": row.repair.phrase(), "what": row.what, "why": row.why, "strategies": row.strategies,
-    })
+/// A check: fsck --list-checks, fsck --explain.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.check/2")]
+pub(crate) struct CheckRow {
+    /// Its name.
+    check: &'static str,
+    /// How bad it is.
+    #[cfg_attr(test, schemars(extend("enum" = ["error", "warning", "info"])))]
+    level: &'static str,
+    /// Whether `--repair` repairs it: `by default`, `on request` or `no`.
+    repair: &'static str,
+    /// What is found.
+    what: &'static str,
+    /// What it leads to.
+    why: &'static str,
+    /// Repair strategies, the default first.
+    strategies: &'static [&'static str],
+}
+
+impl From<&Row> for CheckRow {
+    fn from(row: &Row) -> CheckRow {
+        CheckRow {
+            check: row.id,
+            level: row.level.name(),
+            repair: row.repair.phrase(),
+            what: row.what,
+            why: row.why,
+            strategies: row.strategies,
+        }
+    }
 }
 
 /// Prints the table of checks.
 pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
     if ui.look.json {
-        return CHECKS.iter().try_for_each(|row| writeln!(ui.out(), "{}", check(row)));
+        return CHECKS.iter().try_for_each(|row| rows::print(&CheckRow::from(row), ui));
     }
     let width = CHECKS.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in CHECKS {
@@ -189,7 +262,7 @@ pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
 pub(super) fn explain(check: Check, ui: &mut Ui) -> io::Result<()> {
     let row = check.row();
     if ui.look.json {
-        return writeln!(ui.out(), "{}", super::report::check(row));
+        return rows::print(&CheckRow::from(row), ui);
     }
     writeln!(ui.out(), "{} ({})", row.id, row.level.name())?;
     for text in [row.what, row.why] {

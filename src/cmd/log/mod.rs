@@ -3,7 +3,7 @@
 mod draw;
 mod follow;
 mod print;
-mod prompts;
+pub(super) mod prompts;
 mod select;
 
 use super::shared::exit::Failures;

@@ -2,6 +2,7 @@
 
 use super::Args;
 use super::select::Filter;
+use crate::cmd::shared::entry_json::SkippedRow;
 use crate::cmd::shared::options::Global;
 use crate::cmd::shared::render::{Body, View};
 use crate::cmd::shared::template::Template;
@@ -58,15 +59,8 @@ impl Reason {
         }
     }
 
-    fn json(&self) -> serde_json::Value {
-        let mut object = serde_json::json!({ "why": self.why });
-        if let Some(rung) = self.rung {
-            object["rung"] = rung.into();
-        }
-        if let Some(by) = &self.by {
-            object["by"] = by.as_str().into();
-        }
-        object
+    fn json_row(&self) -> SkippedRow {
+        SkippedRow { why: self.why, rung: self.rung, by: self.by.clone() }
     }
 }
 
@@ -189,7 +183,7 @@ impl<'s> Printer<'s> {
         let look = ui.look;
         self.take_names(ix);
         let text = match self.reasons.get(&ix) {
-            Some(reason) => self.with_reason(ix, reason.phrase(), reason.json(), &look)?,
+            Some(reason) => self.with_reason(ix, reason.phrase(), reason.json_row(), &look)?,
             None => self.text(ix, &look, look.width)?,
         };
         if !self.first && matches!(self.style, Style::Medium | Style::Full | Style::Short) {
@@ -221,7 +215,7 @@ impl<'s> Printer<'s> {
         &mut self,
         ix: Ix,
         words: String,
-        json: serde_json::Value,
+        json: SkippedRow,
         look: &Look,
     ) -> anyhow::Result<Vec<u8>> {
         if matches!(self.style, Style::Json) {

@@ -4,13 +4,12 @@ use super::Args;
 use super::select::Filter;
 use crate::cmd::shared::options::Global;
 use crate::cmd::shared::render::View;
-use crate::cmd::shared::{session_arg, time};
+use crate::cmd::shared::{rows, session_arg, time};
 use crate::cmd::{Exit, Failure};
-use crate::model::Ix;
 use crate::ops::turns::{self, Prompt, Thread, Turn};
 use crate::store::Opened;
 use crate::ui::{Ink, Ui, text};
-use serde_json::json;
+use serde::Serialize;
 
 /// Prints the prompts of the thread up to HEAD, the newest first.
 pub(super) fn prompts(
@@ -55,7 +54,7 @@ pub(super) fn prompts(
         let turn_name = format!("turn:{number}");
         if global.json {
             let end = if args.nul { '\0' } else { '\n' };
-            write!(ui.out(), "{}{end}", as_json(&opened, &view, number, turn)?)?;
+            write!(ui.out(), "{}{end}", rows::to_json(&PromptRow::read(&opened, &view, number, turn)?))?;
             continue;
         }
         let (id, age, said) = match &turn.prompt {
@@ -82,33 +81,54 @@ pub(super) fn prompts(
     Ok(Exit::Done)
 }
 
-/// A prompt as `bough.prompt/1`.
-fn as_json(
-    opened: &Opened,
-    view: &View<'_>,
-    number: usize,
-    turn: &Turn,
-) -> anyhow::Result<serde_json::Value> {
-    let session = &opened.session;
-    let mut object = json!({ "schema": "bough.prompt/1", "turn": number });
-    let id = |ix: Ix| view.id(ix);
-    match &turn.prompt {
-        Prompt::Entry(ix) => {
-            object["id"] = id(*ix)?.into();
-            object["line"] = session.entries.line(*ix).into();
-            if let Some(time) = time::iso(session.entries.time(*ix)) {
-                object["time"] = time.into();
-            }
-            object["text"] = turns::typed_text(session_arg::whole(opened), *ix)?.into();
-        }
-        Prompt::Queued { line, queued, after } => {
-            object["line"] = (*line).into();
-            object["after"] = id(*after)?.into();
-            object["text"] = queued.text.as_str().into();
-        }
+/// A prompt: log --prompts.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.prompt/1")]
+pub(crate) struct PromptRow {
+    /// The number by which turn:N names it.
+    turn: usize,
+    /// The id of the entry; absent if the prompt is only in the input queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// The line of the prompt.
+    line: u64,
+    /// The time, as ISO 8601 in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    /// The entry after which a prompt was typed that is only in the input queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+    /// The whole text.
+    text: String,
+    /// The last entry of the turn in which the model wrote text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<String>,
+}
+
+impl PromptRow {
+    fn read(opened: &Opened, view: &View<'_>, number: usize, turn: &Turn) -> anyhow::Result<PromptRow> {
+        let session = &opened.session;
+        let reply = turn.reply.map(|reply| view.id(reply)).transpose()?;
+        Ok(match &turn.prompt {
+            Prompt::Entry(ix) => PromptRow {
+                turn: number,
+                id: Some(view.id(*ix)?),
+                line: session.entries.line(*ix),
+                time: time::iso(session.entries.time(*ix)),
+                after: None,
+                text: turns::typed_text(session_arg::whole(opened), *ix)?,
+                reply,
+            },
+            Prompt::Queued { line, queued, after } => PromptRow {
+                turn: number,
+                id: None,
+                line: *line,
+                time: None,
+                after: Some(view.id(*after)?),
+                text: queued.text.clone(),
+                reply,
+            },
+        })
     }
-    if let Some(reply) = turn.reply {
-        object["reply"] = id(reply)?.into();
-    }
-    Ok(object)
 }

@@ -4,8 +4,8 @@ mod chimera;
 mod planner;
 
 use super::shared::options::Global;
-use super::shared::session_arg;
 use super::shared::write::{self, WriteArgs};
+use super::shared::{rows, session_arg};
 use super::{Exit, Failure};
 use crate::model::Count;
 use crate::ops::relocate::PathMap;
@@ -14,7 +14,7 @@ use crate::store::write::Done;
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use planner::{Planned, Planner, Wanted};
-use serde_json::json;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Move sessions to another working directory
@@ -244,23 +244,44 @@ fn nothing(args: &Args, planned: &Planned) -> anyhow::Error {
     Failure::NotFound { what, hint: "`bough sessions --all` lists the folders of all sessions".into() }.into()
 }
 
+/// A session that was moved or copied to another working directory: move.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.move/1")]
+pub(super) struct MoveRow<'a> {
+    /// The agent.
+    agent: &'static str,
+    /// The id of the session.
+    session: &'a str,
+    /// The file before.
+    from: String,
+    /// The file after.
+    to: String,
+    /// The working directory before; null if it is not known.
+    old_cwd: Option<&'a str>,
+    /// The working directory after.
+    new_cwd: &'a str,
+    /// Whether the old session is still there.
+    copy: bool,
+    /// The operation, as `bough undo` takes it; absent if none was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    op_id: Option<&'a str>,
+}
+
 fn tell(args: &Args, planned: &Planned, done: &Done, ui: &mut Ui) -> anyhow::Result<()> {
     if ui.look.json && !args.writing.dry_run {
         for session in &planned.sessions {
-            let mut object = json!({
-                "schema": "bough.move/1",
-                "agent": session.agent,
-                "session": session.id,
-                "from": session.from.display().to_string(),
-                "to": session.to.display().to_string(),
-                "old_cwd": Some(&session.old_cwd).filter(|cwd| !cwd.is_empty()),
-                "new_cwd": session.new_cwd,
-                "copy": args.copy || args.into.is_some(),
-            });
-            if !done.op_id.is_empty() {
-                object["op_id"] = done.op_id.clone().into();
-            }
-            writeln!(ui.out(), "{object}")?;
+            let row = MoveRow {
+                agent: session.agent,
+                session: &session.id,
+                from: session.from.display().to_string(),
+                to: session.to.display().to_string(),
+                old_cwd: Some(&*session.old_cwd).filter(|cwd| !cwd.is_empty()),
+                new_cwd: &session.new_cwd,
+                copy: args.copy || args.into.is_some(),
+                op_id: Some(&*done.op_id).filter(|id| !id.is_empty()),
+            };
+            rows::print(&row, ui)?;
         }
     }
     if ui.look.quiet {

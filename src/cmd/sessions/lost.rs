@@ -1,13 +1,13 @@
 //! `bough sessions --lost`: sessions of Claude Code of which only the prompts are left.
 
 use super::Args;
-use crate::cmd::shared::{scope, time};
+use crate::cmd::shared::{rows, scope, time};
 use crate::cmd::{Exit, archive};
 use crate::model::{Count, Time};
 use crate::store::locate;
 use crate::store::prompt_history::{self, Lost};
 use crate::ui::{Ink, Ui, text};
-use serde_json::json;
+use serde::Serialize;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub(super) fn list(args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<Exit> 
     for lost in &all {
         let is_archived = archived.contains(&lost.session);
         if ui.look.json {
-            write!(ui.out(), "{}{end}", object(lost, is_archived))?;
+            write!(ui.out(), "{}{end}", rows::to_json(&LostRow::new(lost, is_archived)))?;
             continue;
         }
         let mark = if is_archived { "  (in the archive)" } else { "" };
@@ -78,24 +78,45 @@ fn last(lost: &Lost) -> Time {
     lost.prompts.last().map_or(Time::NONE, |prompt| prompt.time)
 }
 
-fn object(lost: &Lost, is_archived: bool) -> serde_json::Value {
-    let prompts: Vec<_> = lost
-        .prompts
-        .iter()
-        .map(|prompt| {
-            let mut object = json!({ "text": prompt.text });
-            if let Some(time) = time::iso(prompt.time) {
-                object["time"] = time.into();
-            }
-            object
-        })
-        .collect();
-    json!({
-        "schema": "bough.lost/1",
-        "session": lost.session,
-        "agent": "claude",
-        "cwd": lost.cwd,
-        "archived": is_archived,
-        "prompts": prompts,
-    })
+/// A session that is gone, and its prompts: sessions --lost.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.lost/1")]
+pub(crate) struct LostRow<'a> {
+    /// The id of the session.
+    session: &'a str,
+    /// The agent.
+    agent: &'static str,
+    /// Its working directory.
+    cwd: &'a str,
+    /// Whether the session is in the archive.
+    archived: bool,
+    /// Its prompts, in order.
+    prompts: Vec<LostPromptRow<'a>>,
+}
+
+/// A prompt.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LostPromptRow<'a> {
+    /// Its text, with what was pasted.
+    text: &'a str,
+    /// When it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+}
+
+impl<'a> LostRow<'a> {
+    fn new(lost: &'a Lost, is_archived: bool) -> LostRow<'a> {
+        let prompts = lost.prompts.iter();
+        let prompts =
+            prompts.map(|prompt| LostPromptRow { text: &prompt.text, time: time::iso(prompt.time) });
+        LostRow {
+            session: &lost.session,
+            agent: "claude",
+            cwd: &lost.cwd,
+            archived: is_archived,
+            prompts: prompts.collect(),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `bough sessions`: the sessions of a folder, or all sessions.
 
-mod lost;
+pub(super) mod lost;
 mod tree;
 
 use super::shared::config::Config;
@@ -8,7 +8,7 @@ use super::shared::exit::Failures;
 use super::shared::options::{Global, number};
 use super::shared::scope::{self, Scope};
 use super::shared::time::DateArg;
-use super::shared::{file_args, parallel, session_arg, time, write};
+use super::shared::{file_args, parallel, rows, session_arg, time, write};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::model::{Count, Time};
@@ -22,13 +22,13 @@ use crate::store::sweep::{self, Retention};
 use crate::ui::{Ink, Progress, Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use serde_json::json;
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 pub(super) use tree::Origin;
-use tree::{AgentRow, Kinship};
+use tree::{AgentRow, CalledRow, Kinship, OriginRow};
 
 /// List sessions
 ///
@@ -185,7 +185,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         tree(&rows, args, global, now, &mut failures, ui)?;
     } else if ui.look.json {
         for row in &rows {
-            write!(ui.out(), "{}{end}", row.object())?;
+            write!(ui.out(), "{}{end}", rows::to_json(&row.json_row()))?;
         }
     } else {
         table(&rows, args, now, ui)?;
@@ -320,40 +320,25 @@ impl List<'_> {
 }
 
 impl Row {
-    fn object(&self) -> serde_json::Value {
-        let mut object = json!({
-            "schema": "bough.session/1",
-            "file": self.path.display().to_string(),
-            "agent": self.format.agent(),
-            "format": self.format.name(),
-            "bytes": self.bytes,
-            "alive": self.alive,
-        });
+    fn json_row(&self) -> SessionRow<'_> {
         let summary = &self.summary;
-        let texts = [
-            ("session", &summary.id),
-            ("name", &summary.name),
-            ("prompt", &summary.prompt),
-            ("cwd", &summary.cwd),
-            ("parent", &summary.parent),
-        ];
-        for (key, text) in texts {
-            if let Some(text) = text {
-                object[key] = text.clone().into();
-            }
+        SessionRow {
+            file: self.path.display().to_string(),
+            agent: self.format.agent(),
+            format: self.format.name(),
+            bytes: self.bytes,
+            alive: self.alive,
+            session: summary.id.as_deref(),
+            name: summary.name.as_deref(),
+            prompt: summary.prompt.as_deref(),
+            cwd: summary.cwd.as_deref(),
+            parent: summary.parent.as_deref(),
+            entries: summary.counts.map(|counts| counts.entries),
+            branches: summary.counts.map(|counts| counts.branches),
+            faults: summary.counts.map(|counts| counts.faults),
+            mtime: time::iso(time(self.modified)),
+            deleted: self.deleted.and_then(time::iso),
         }
-        if let Some(counts) = &summary.counts {
-            object["entries"] = counts.entries.into();
-            object["branches"] = counts.branches.into();
-            object["faults"] = counts.faults.into();
-        }
-        if let Some(modified) = time::iso(time(self.modified)) {
-            object["mtime"] = modified.into();
-        }
-        if let Some(deleted) = self.deleted.and_then(time::iso) {
-            object["deleted"] = deleted.into();
-        }
-        object
     }
 
     /// Returns the name, or else the first prompt.
@@ -368,6 +353,71 @@ impl Row {
     fn branches(&self) -> usize {
         self.summary.counts.map_or(0, |counts| counts.branches)
     }
+}
+
+/// A session: sessions.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.session/1")]
+pub(super) struct SessionRow<'a> {
+    /// The file.
+    file: String,
+    /// The agent.
+    agent: &'static str,
+    /// The format.
+    format: &'static str,
+    /// The bytes of the file.
+    bytes: u64,
+    /// Whether an agent seems to be writing.
+    alive: bool,
+    /// Its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    /// The name or title in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    /// The first prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<&'a str>,
+    /// The folder that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<&'a str>,
+    /// The session that its header names as the one it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+    /// How many entries; absent with --quick.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<usize>,
+    /// How many branches; absent with --quick.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branches: Option<usize>,
+    /// How many faults were met; absent with --quick.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    faults: Option<usize>,
+    /// When it was last written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mtime: Option<String>,
+    /// When the agent deletes it, if it is not written any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<String>,
+}
+
+/// A session in a tree: `sessions --tree`.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename = "bough.session/1")]
+pub(super) struct TreeRow<'a> {
+    #[serde(flatten)]
+    session: SessionRow<'a>,
+    /// The session that its header names as the one it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+    /// With --tree, the session that it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<OriginRow<'a>>,
+    /// With --agents, the agents that it called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agents: Option<Vec<CalledRow<'a>>>,
 }
 
 /// Returns the name of a session, or else its first prompt.
@@ -470,15 +520,19 @@ fn tree(
         let end = if args.null { '\0' } else { '\n' };
         for place in &places {
             let row = &rows[place.row];
-            let mut object = row.object();
-            if let Some(origin) = kinship.origins.get(&row.path) {
-                object["parent"] = origin.session.as_str().into();
-                object["origin"] = origin.json();
+            let mut session = row.json_row();
+            let origin = kinship.origins.get(&row.path);
+            let mut parent = origin.map(|origin| &*origin.session);
+            if session.parent.is_some() && parent.is_some() {
+                session.parent = parent.take();
             }
-            if args.agents {
-                object["agents"] = agents(row).iter().map(AgentRow::json).collect();
-            }
-            write!(ui.out(), "{object}{end}")?;
+            let row = TreeRow {
+                session,
+                parent,
+                origin: origin.map(Origin::json_row),
+                agents: args.agents.then(|| agents(row).iter().map(AgentRow::json_row).collect()),
+            };
+            write!(ui.out(), "{}{end}", rows::to_json(&row))?;
         }
         return Ok(());
     }

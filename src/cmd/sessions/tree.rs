@@ -9,6 +9,7 @@ use crate::ops::{ids, thread};
 use crate::store;
 use crate::store::{Opened, locate, project};
 use crate::ui::Ui;
+use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -216,18 +217,32 @@ impl Origin {
     }
 
     /// Returns the same for scripts.
-    pub(crate) fn json(&self) -> serde_json::Value {
-        let mut object = serde_json::json!({
-            "session": self.session,
-            "file": self.path.display().to_string(),
-            "how": self.how,
-            "repeated": self.repeated,
-        });
-        if let Some(at) = &self.at {
-            object["at"] = at.as_str().into();
+    pub(crate) fn json_row(&self) -> OriginRow<'_> {
+        OriginRow {
+            session: &self.session,
+            file: self.path.display().to_string(),
+            how: self.how,
+            repeated: self.repeated,
+            at: self.at.as_deref(),
         }
-        object
     }
+}
+
+/// The session that another came from.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct OriginRow<'a> {
+    /// The id of that session.
+    session: &'a str,
+    /// Its file.
+    file: String,
+    /// What says so.
+    how: &'static str,
+    /// How many entries it repeats.
+    repeated: u32,
+    /// The entry at which it leaves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<&'a str>,
 }
 
 impl AgentRow {
@@ -251,23 +266,47 @@ impl AgentRow {
     }
 
     /// Returns the same for scripts.
-    pub(crate) fn json(&self) -> serde_json::Value {
-        let mut object = serde_json::json!({
-            "agent": self.id,
-            "file": self.path.display().to_string(),
-            "entries": self.entries,
-            "by": self.by,
-            "depth": self.depth,
-        });
-        let texts =
-            [("name", &self.name), ("type", &self.ty), ("description", &self.description), ("at", &self.at)];
-        for (key, text) in texts {
-            if let Some(text) = text {
-                object[key] = text.as_str().into();
-            }
+    pub(crate) fn json_row(&self) -> CalledRow<'_> {
+        CalledRow {
+            agent: &self.id,
+            file: self.path.display().to_string(),
+            entries: self.entries,
+            by: self.by,
+            depth: self.depth,
+            name: self.name.as_deref(),
+            ty: self.ty.as_deref(),
+            description: self.description.as_deref(),
+            at: self.at.as_deref(),
         }
-        object
     }
+}
+
+/// An agent that a session called.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct CalledRow<'a> {
+    /// The id of the agent.
+    agent: &'a str,
+    /// Its file.
+    file: String,
+    /// How many entries it has.
+    entries: usize,
+    /// How it is known to belong here.
+    by: &'static str,
+    /// How far below the session it was called.
+    depth: usize,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    /// Its type.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    ty: Option<&'a str>,
+    /// What it was called for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    /// The entry that called it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<&'a str>,
 }
 
 /// A row of the tree: its index, and the drawings before it and before the lines below it.

@@ -3,12 +3,13 @@
 //! It never changes the output of `--json`, `--porcelain` and `--raw`.
 
 use super::options::{Global, Origin, When, session_variable};
+use super::rows;
 use crate::cmd::{Exit, Failure};
 use crate::fsck::Check;
 use crate::ops::redact::{ExtraRule, Group, Rules};
 use crate::ops::stats::{Price, Prices};
 use crate::ui::{Ui, set_styles};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -200,6 +201,19 @@ impl Args {
     }
 }
 
+/// A setting in force: config list.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.setting/1")]
+pub(crate) struct SettingRow {
+    /// Its name.
+    name: String,
+    /// Its value.
+    value: String,
+    /// Where it comes from: `option`, `variable NAME`, the config file, `default`.
+    origin: String,
+}
+
 struct Setting {
     name: String,
     value: String,
@@ -214,8 +228,7 @@ pub(crate) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             for setting in settings(global, config, &path) {
                 if ui.look.json {
                     let Setting { name, value, origin } = setting;
-                    let object = serde_json::json!({ "schema": "bough.setting/1", "name": name, "value": value, "origin": origin });
-                    writeln!(ui.out(), "{object}")?;
+                    rows::print(&SettingRow { name, value, origin }, ui)?;
                 } else if origin {
                     writeln!(ui.out(), "{}\t{}={}", setting.origin, setting.name, setting.value)?;
                 } else {

@@ -1,12 +1,13 @@
 //! Entries as `bough.entry/1`, for scripts.
 
-use super::summary_facts::{Facts, other_fields};
+use super::stored_results::StoredRow;
+use super::summary_facts::{Facts, FactsRow, other_fields};
 use crate::format::{Block, Content, Format, Session, Usage};
 use crate::json::{Members, string};
 use crate::model::{Flags, Ix, Kind};
 use crate::ops::ids;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// How many characters the short form of a text has.
@@ -39,91 +40,204 @@ pub(crate) fn short(text: &str) -> String {
     words
 }
 
-/// An entry as `bough.entry/1`. Fields that the format lacks are left out.
+/// An entry: log, show, grep.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.entry/1")]
 pub(crate) struct EntryRow<'l> {
-    schema: &'static str,
+    /// Its id; absent where the format has none, and in grep for a prompt that is only in the input queue.
     #[serde(skip_serializing_if = "str::is_empty")]
     id: Cow<'l, str>,
-    /// As it is stored, because it may name a missing entry.
+    /// The id of its parent, as stored: it may name a missing entry.
     #[serde(skip_serializing_if = "str::is_empty")]
     parent: Cow<'l, str>,
+    /// Its type, as stored.
     #[serde(rename = "type")]
     ty: &'l str,
-    kind: &'static str,
+    /// The kind of the entry, in the words that all formats share.
+    kind: Kind,
+    /// The role of a message, as stored.
     #[serde(skip_serializing_if = "str::is_empty")]
     role: Cow<'l, str>,
+    /// When it was written, as stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<Timestamp<'l>>,
+    /// The file that contains it.
     file: String,
+    /// The line, from 1.
     line: u64,
+    /// The first byte of the line.
     offset: u64,
+    /// The bytes of the line, without its ending.
     length: u64,
+    /// Its labels.
     labels: Vec<&'l str>,
+    /// Whether HEAD is on it.
     head: bool,
+    /// The id of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<Cow<'l, str>>,
+    /// The format of the session, as in --input-format.
     format: &'static str,
+    /// The folder that the session belongs to; in Claude Code's, the folder in which the agent was.
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<Cow<'l, str>>,
+    /// The agent that the entry is of, in an agent's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<Cow<'l, str>>,
+    /// Its whole text.
     text: Cow<'l, str>,
+    /// Its first words, on one line: 200 characters at most.
     summary: String,
+    /// The tools that it calls, or that it is a result of.
     tools: Vec<Cow<'l, str>>,
+    /// The model that replied.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Cow<'l, str>>,
+    /// Why the reply ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<Cow<'l, str>>,
+    /// Whether a tool failed, or the reply is an error; absent for other entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     is_error: Option<bool>,
+    /// The tokens that the reply took, as stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<UsageRow>,
+    /// What it cost in dollars, as stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<f64>,
-    /// The parts of the message, if the whole entry was asked for.
+    /// In show, its content.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) blocks: Option<Vec<Value>>,
+    pub(crate) blocks: Option<Vec<BlockRow<'l>>>,
+    /// Of a compaction, or of the summary of a branch, only in `show`: what it says beside its text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<Value>,
+    details: Option<FactsRow>,
+    /// Of a setting or a message of an extension, only in `show`: the stored fields that the text does not
+    /// have.
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Map<String, Value>>,
+    /// The message of an extension goes to the model, and the agent does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("const" = false)))]
     display: Option<bool>,
-    /// The entry in whose row `log` shows this one, if it has no row of its own.
+    /// In log, the id of the result whose row shows this reply if each entry is not asked for: it only
+    /// calls tools, and HEAD~N does not count it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) row: Option<String>,
-    /// Why the entry is left out, where that is asked for.
+    /// In log --skipped, why the entry is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) skipped: Option<Value>,
-    /// The end of the branch on which `grep` found the entry.
+    pub(crate) skipped: Option<SkippedRow>,
+    /// In grep, the id of the tip of the branch that contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) branch: Option<String>,
-    /// What `grep` found in it.
+    /// In grep, what matches.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) matches: Option<Vec<Value>>,
-    /// Whether `grep` shows the entry because it is beside one that matches.
+    pub(crate) matches: Option<Vec<MatchRow>>,
+    /// In grep, whether it is only shown with one that matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) neighbour: Option<bool>,
 }
 
-/// What a reply took, in tokens.
+/// The tokens that the reply took, as stored.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct UsageRow {
+    /// Uncached tokens sent.
     input: u64,
+    /// Tokens of the reply.
     output: u64,
+    /// Tokens read from the cache.
     cache_read: u64,
+    /// Tokens written to the cache.
     cache_write: u64,
+    /// How many of these were written for an hour.
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_write_1h: Option<u64>,
 }
 
 /// A time as it is stored.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum Timestamp<'l> {
     Text(Cow<'l, str>),
+    #[cfg_attr(test, schemars(with = "f64"))]
     Number(Value),
+}
+
+/// A block of content.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(crate) enum BlockRow<'l> {
+    Text {
+        /// Its text.
+        text: Cow<'l, str>,
+    },
+    Thinking {
+        /// Its text.
+        text: Cow<'l, str>,
+        /// Whether thinking is signed.
+        signed: bool,
+    },
+    Call {
+        /// The id of a tool call.
+        id: Cow<'l, str>,
+        /// The tool that is called.
+        name: Cow<'l, str>,
+        /// The arguments of the call, as stored.
+        arguments: Value,
+    },
+    Result {
+        /// The tool call that a result answers.
+        call: Cow<'l, str>,
+        /// Whether the result is an error.
+        is_error: bool,
+        /// Its text.
+        text: Cow<'l, str>,
+        /// In show, the file beside the session in which the agent stored the result.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stored: Option<StoredRow>,
+    },
+    Image {
+        /// The type of an image.
+        mime: Cow<'l, str>,
+        /// How many bytes an image has.
+        bytes: u64,
+    },
+    Other {
+        /// The type of another block, as stored.
+        stored_type: Cow<'l, str>,
+    },
+}
+
+/// A line that matches.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct MatchRow {
+    /// The part of the entry that matches.
+    pub(crate) part: &'static str,
+    /// The line of text that matches.
+    pub(crate) text: String,
+    /// First and last byte of each match in the text.
+    pub(crate) at: Vec<[usize; 2]>,
+    /// The file beside the session that contains the line, if the agent stored the result there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+}
+
+/// Why an entry is left out.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct SkippedRow {
+    /// The reason in words.
+    pub(crate) why: &'static str,
+    /// The rung of the documented ladder that the reason is akin to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rung: Option<u8>,
+    /// The id of the entry that stands for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<String>,
 }
 
 impl From<&Usage> for UsageRow {
@@ -168,11 +282,10 @@ impl<'l> EntryRow<'l> {
         };
         let took = content.usage();
         EntryRow {
-            schema: "bough.entry/1",
             id: ids::id_in(session, entry, &fields),
             parent: fields.text(session.format.names().parent),
             ty: entries.ty(entry),
-            kind: kind.name(),
+            kind,
             timestamp: fields.get("timestamp").and_then(timestamp),
             file,
             line: entries.line(entry),
@@ -188,8 +301,8 @@ impl<'l> EntryRow<'l> {
             is_error: is_error(&content, &fields),
             usage: took.as_ref().map(UsageRow::from),
             cost: took.and_then(|took| took.cost),
-            blocks: whole.then(|| content.blocks.iter().map(block).collect()),
-            details: if whole && has_facts { Facts::read(session.format, line).json() } else { None },
+            blocks: whole.then(|| content.blocks.iter().map(BlockRow::new).collect()),
+            details: if whole && has_facts { Facts::read(session.format, line).json_row() } else { None },
             fields: whole.then(|| others().collect::<Map<_, _>>()).filter(|fields| !fields.is_empty()),
             display: is_message_hidden(&fields).then_some(false),
             tools: tools(content.blocks, content.tool),
@@ -231,23 +344,25 @@ fn is_message_hidden(fields: &Members<'_>) -> bool {
     fields.text("type") == "custom_message" && fields.get("display") == Some(b"false")
 }
 
-/// Returns the object of a part of a message.
-pub(crate) fn block(block: &Block<'_>) -> Value {
-    match block {
-        Block::Text(text) => json!({ "type": "text", "text": text }),
-        Block::Thinking { text, signed } => json!({ "type": "thinking", "text": text, "signed": signed }),
-        Block::Call { id, name, arguments } => {
-            // Values that serde_json rejects (an unpaired surrogate) are included as the stored
-            // text.
-            let arguments: Value = serde_json::from_slice(arguments)
-                .unwrap_or_else(|_| String::from_utf8_lossy(arguments).into_owned().into());
-            json!({ "type": "call", "id": id, "name": name, "arguments": arguments })
+impl<'l> BlockRow<'l> {
+    /// Returns the row of a part of a message.
+    pub(crate) fn new(block: &Block<'l>) -> BlockRow<'l> {
+        match block {
+            Block::Text(text) => BlockRow::Text { text: text.clone() },
+            Block::Thinking { text, signed } => BlockRow::Thinking { text: text.clone(), signed: *signed },
+            Block::Call { id, name, arguments } => {
+                // Values that serde_json rejects (an unpaired surrogate) are included as the stored
+                // text.
+                let arguments: Value = serde_json::from_slice(arguments)
+                    .unwrap_or_else(|_| String::from_utf8_lossy(arguments).into_owned().into());
+                BlockRow::Call { id: id.clone(), name: name.clone(), arguments }
+            }
+            Block::Result { call, is_error, text } => {
+                BlockRow::Result { call: call.clone(), is_error: *is_error, text: text.clone(), stored: None }
+            }
+            Block::Image { mime, bytes, .. } => BlockRow::Image { mime: mime.clone(), bytes: *bytes },
+            Block::Other(ty) => BlockRow::Other { stored_type: ty.clone() },
         }
-        Block::Result { call, is_error, text } => {
-            json!({ "type": "result", "call": call, "is_error": is_error, "text": text })
-        }
-        Block::Image { mime, bytes, .. } => json!({ "type": "image", "mime": mime, "bytes": bytes }),
-        Block::Other(ty) => json!({ "type": "other", "stored_type": ty }),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Exit statuses, and how errors are reported.
 
+use super::rows;
 use crate::fsck;
 use crate::ops;
 use crate::store;
 use crate::ui::{Look, Ui, unwritten};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -307,12 +309,31 @@ fn message(error: &anyhow::Error) -> String {
 }
 
 /// Returns an error as one object, for `--json`.
-fn object(kind: &str, message: &str, hint: Option<&str>) -> serde_json::Value {
-    let mut object = serde_json::json!({ "kind": kind, "message": message });
-    if let Some(hint) = hint {
-        object["hint"] = hint.into();
-    }
-    serde_json::json!({ "error": object })
+fn object(kind: &str, message: &str, hint: Option<&str>) -> String {
+    rows::to_json(&ErrorRow { error: ErrorFields { kind, message, hint } })
+}
+
+/// An error, on standard error, with --json.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename = "error")]
+pub(crate) struct ErrorRow<'a> {
+    /// The error.
+    error: ErrorFields<'a>,
+}
+
+/// The error.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ErrorFields<'a> {
+    /// What it is, in one word: `usage`, `not-found`, `ambiguous`, `unknown-format`, `empty`, `refused`,
+    /// `alive`, `changed`, `read-only`, `io`, `permission`, `bug`, and others.
+    kind: &'a str,
+    /// What happened.
+    message: &'a str,
+    /// What can be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
 }
 
 /// Returns whether `--json` is among the words of a command line, for command lines that can't be

@@ -9,6 +9,7 @@ pub(crate) mod file_args;
 pub(crate) mod options;
 pub(crate) mod parallel;
 pub(crate) mod render;
+pub(crate) mod rows;
 pub(crate) mod scope;
 pub(crate) mod session_arg;
 pub(crate) mod stored_results;

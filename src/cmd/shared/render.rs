@@ -1,7 +1,7 @@
 //! How an entry is shown: its row in a list, its text, and its object for scripts.
 
-use super::entry_json::EntryRow;
-use super::stored_results::Stored;
+use super::entry_json::{BlockRow, EntryRow};
+use super::stored_results::{Shown, Stored};
 use super::summary_facts::other_fields;
 use super::time;
 use super::time::DateStyle;
@@ -371,11 +371,12 @@ impl<'s> View<'s> {
         let path = self.files.path(self.session.span(ix).file).display().to_string();
         let mut row = EntryRow::read(self.session, ix, &line, path, whole);
         if let Some(blocks) = &mut row.blocks {
-            let results = blocks.iter_mut().filter(|block| block["type"] == "result");
-            for (block, stored) in results.zip(self.stored_of(ix, &self.content(&line))) {
-                if let Some(stored) = stored {
-                    block["stored"] = stored.json();
-                }
+            let results = blocks.iter_mut().filter_map(|block| match block {
+                BlockRow::Result { stored, .. } => Some(stored),
+                _ => None,
+            });
+            for (stored, shown) in results.zip(self.stored_of(ix, &self.content(&line))) {
+                *stored = shown.as_ref().map(Shown::json_row);
             }
         }
         add(&mut row);
@@ -384,7 +385,7 @@ impl<'s> View<'s> {
 
     /// Returns the files that contain the results of an entry, one for each result; empty if they
     /// are not to be shown.
-    fn stored_of(&self, ix: Ix, content: &Content<'_>) -> Vec<Option<super::stored_results::Shown>> {
+    fn stored_of(&self, ix: Ix, content: &Content<'_>) -> Vec<Option<Shown>> {
         let has_results = content.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
         let (Some(stored), true) = (&self.stored, has_results) else { return Vec::new() };
         let Ok(line) = self.line(ix) else { return Vec::new() };

@@ -4,7 +4,7 @@ use crate::format::claude::stored_results;
 use crate::format::{Content, Format};
 use crate::model::Count;
 use crate::store::{ResultFile, ResultFiles};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::path::Path;
 
 /// The maximum number of bytes of a file that are shown.
@@ -18,6 +18,26 @@ pub(crate) struct Shown {
     /// The path as the session names it.
     named: String,
     file: Option<ResultFile>,
+}
+
+/// The file beside the session in which the agent stored a result.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct StoredRow {
+    /// The path of the file as the session names it.
+    named: String,
+    /// The path of the file that was read; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// The size of the file in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// The text of the file: the first 256 KiB; absent if it is not a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// The bytes of the file that are not in the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<u64>,
 }
 
 impl Stored {
@@ -71,16 +91,15 @@ impl Shown {
         (more.2 > 0).then(|| format!("{more} in the file"))
     }
 
-    pub(crate) fn json(&self) -> Value {
-        let mut object = json!({ "named": self.named });
-        if let Some(file) = &self.file {
-            object["path"] = file.path.display().to_string().into();
-            object["bytes"] = file.bytes.into();
-            if let Some(text) = &file.text {
-                object["text"] = text.as_str().into();
-                object["more"] = file.more.into();
-            }
+    pub(crate) fn json_row(&self) -> StoredRow {
+        let file = self.file.as_ref();
+        let text = file.and_then(|file| file.text.clone());
+        StoredRow {
+            named: self.named.clone(),
+            path: file.map(|file| file.path.display().to_string()),
+            bytes: file.map(|file| file.bytes),
+            more: file.filter(|_| text.is_some()).map(|file| file.more),
+            text,
         }
-        object
     }
 }

@@ -3,7 +3,8 @@
 use crate::format::Format;
 use crate::json::{each_item, each_member, member, string, text, value};
 use crate::model::{Count, Kind};
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// The facts of a compaction or a summary, as stored: what it replaces, and who made it.
@@ -74,26 +75,54 @@ impl<'l> Facts<'l> {
     }
 
     /// Returns the facts as an object for scripts, or `None` if there are none.
-    pub(crate) fn json(&self) -> Option<Value> {
-        let mut object = Map::new();
-        for (key, tokens) in [("tokens_before", self.tokens_before), ("tokens_after", self.tokens_after)] {
-            let tokens = tokens.and_then(|tokens| serde_json::from_slice(tokens).ok());
-            object.extend(tokens.map(|tokens| (key.into(), tokens)));
-        }
-        for (key, value) in [("first_kept", &self.first_kept), ("from", &self.from), ("method", &self.method)]
-        {
-            object.extend(value.clone().map(|value| (key.into(), value.into())));
-        }
-        for (key, files) in [("read_files", &self.read_files), ("modified_files", &self.modified_files)] {
-            if !files.is_empty() {
-                object.insert(key.into(), files.clone().into());
-            }
-        }
-        if self.by_extension {
-            object.insert("by_extension".into(), true.into());
-        }
-        Some(object).filter(|object| !object.is_empty()).map(Value::Object)
+    pub(crate) fn json_row(self) -> Option<FactsRow> {
+        let number = |tokens: Option<&[u8]>| serde_json::from_slice(tokens?).ok();
+        let listed = |files: Vec<String>| Some(files).filter(|files| !files.is_empty());
+        let row = FactsRow {
+            tokens_before: number(self.tokens_before),
+            tokens_after: number(self.tokens_after),
+            first_kept: self.first_kept,
+            from: self.from,
+            method: self.method,
+            read_files: listed(self.read_files),
+            modified_files: listed(self.modified_files),
+            by_extension: self.by_extension.then_some(true),
+        };
+        Some(row).filter(|row| *row != FactsRow::default())
     }
+}
+
+/// What a compaction, or the summary of a branch, says beside its text.
+#[derive(Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct FactsRow {
+    /// How many tokens the context had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
+    tokens_before: Option<Value>,
+    /// How many tokens it had afterward.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
+    tokens_after: Option<Value>,
+    /// The id of the first entry that is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_kept: Option<String>,
+    /// The id of the entry at which the branch was left, as stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    /// How it was made, as stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    /// The files that were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_files: Option<Vec<String>>,
+    /// The files that were changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified_files: Option<Vec<String>>,
+    /// Whether an extension made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("const" = true)))]
+    by_extension: Option<bool>,
 }
 
 /// The fields of all entries, and those that are in the text of a setting.

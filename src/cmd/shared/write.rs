@@ -1,7 +1,7 @@
 //! The common part of all commands that write: `--dry-run`, `--force`, the retry, the report.
 
 use super::options::Global;
-use super::{session_arg, time};
+use super::{rows, session_arg, time};
 use crate::cmd::Failure;
 use crate::format::{Format, Ids};
 use crate::model::{Change, Plan, Target};
@@ -14,7 +14,7 @@ use crate::store::write::{
 };
 use crate::store::{Files, Opened};
 use crate::ui::{Ui, text};
-use serde_json::json;
+use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -385,22 +385,21 @@ pub(crate) fn show<'p>(
     for change in changes {
         let file = change.path.as_deref().unwrap_or_else(|| path(change.file)).display().to_string();
         if ui.look.json {
-            let mut object = json!({ "schema": "bough.change/1", "op": change.op, "file": file });
-            let mut set = |key: &str, value: &str| {
-                if !value.is_empty() {
-                    object[key] = value.into();
-                }
-            };
-            set("id", &change.id);
-            set("field", &change.field);
-            set("old", &change.old);
-            set("new", &change.new);
-            set("why", &change.why);
-            if change.line > 0 {
-                object["line"] = change.line.into();
+            fn said(value: &str) -> Option<&str> {
+                Some(value).filter(|value| !value.is_empty())
             }
-            object["bytes"] = change.bytes.into();
-            writeln!(ui.out(), "{object}")?;
+            let row = ChangeRow {
+                op: change.op,
+                file,
+                id: said(&change.id),
+                field: said(&change.field),
+                old: said(&change.old),
+                new: said(&change.new),
+                why: said(&change.why),
+                line: Some(change.line).filter(|line| *line > 0),
+                bytes: change.bytes,
+            };
+            rows::print(&row, ui)?;
             continue;
         }
         let at = if change.line > 0 { format!(":{}", change.line) } else { String::new() };
@@ -420,6 +419,37 @@ pub(crate) fn show<'p>(
         }
     }
     Ok(())
+}
+
+/// A change that is made, or would be: every --dry-run, fsck --repair.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.change/1")]
+pub(crate) struct ChangeRow<'a> {
+    /// What is done: `append`, `set`, `remove`, `split`, and so on.
+    op: &'static str,
+    /// The file.
+    file: String,
+    /// The entry that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    /// The field that is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    /// What was there, as stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<&'a str>,
+    /// What is put there, as stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<&'a str>,
+    /// Why: the check of fsck, or words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    /// The line of the old file; absent for new lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    /// How many bytes are added, or removed if negative.
+    bytes: i64,
 }
 
 /// Returns the text of a summary, which is given literally, on standard input, or in a file; an
