@@ -42,7 +42,7 @@ pub mod fsck {
 
 /// Fields of one line, and edits of one line.
 pub mod json {
-    pub use crate::json::{Edits, Line, Reader, Shape, each_item, members, string, value};
+    pub use crate::json::{Edits, Line, Reader, Shape, each_item, member_at, members, string};
 }
 
 /// Entries, the tree, paths and plans.

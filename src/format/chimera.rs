@@ -94,7 +94,7 @@ impl Dialect for Chimera {
                 Kind::Setting
             }
             b"custom" => {
-                let marks = line.bytes.and_then(|bytes| crate::json::value(bytes, &["data", "bough"]));
+                let marks = line.bytes.and_then(|bytes| crate::json::member_at(bytes, &["data", "bough"]));
                 flags.set(Flags::BOOKKEEPING, true);
                 flags.set(Flags::MARKER, marks == Some(b"\"switch\""));
                 Kind::Custom
@@ -164,7 +164,7 @@ impl Dialect for Chimera {
 
 /// Returns whether a tool call has no `id`, `name` or `arguments` at all.
 fn lacks_a_field(line: &Line<'_>) -> bool {
-    let calls = line.bytes.and_then(|bytes| crate::json::value(bytes, &["message", "tool_calls"]));
+    let calls = line.bytes.and_then(|bytes| crate::json::member_at(bytes, &["message", "tool_calls"]));
     each_item(calls.unwrap_or_default())
         .filter(|call| call.starts_with(b"{"))
         .any(|call| ["id", "name", "arguments"].iter().any(|key| member(call, key).is_none()))

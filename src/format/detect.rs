@@ -2,7 +2,7 @@
 
 use super::multiline::Multiline;
 use super::{Format, Program};
-use crate::json::{Field, Line, Members, Reader, Shape, Str, Value, each_item, member, value};
+use crate::json::{Field, Line, Members, Reader, Shape, Str, Value, each_item, member, member_at};
 use std::convert::Infallible;
 use std::path::Path;
 
@@ -266,7 +266,7 @@ impl Look {
             Vote::Header(format) => {
                 self.header = self.header.or(Some(format));
                 self.uuid |= !matches!(line.fields.get(Field::Uuid), Value::Absent);
-                self.prime |= line.bytes.is_some_and(|bytes| value(bytes, &["rlmDepth"]).is_some());
+                self.prime |= line.bytes.is_some_and(|bytes| member_at(bytes, &["rlmDepth"]).is_some());
                 self.first[Writer::Pi as usize].get_or_insert(self.parsed as u32);
             }
             Vote::HeaderV4 => {
@@ -407,7 +407,7 @@ fn vote(line: &Line<'_>) -> Vote {
     let has = |field| !matches!(fields.get(field), Value::Absent);
     let ty = fields.str(Field::Type);
     let is = |wanted: &str| ty.is_some_and(|ty| ty.equals(wanted));
-    let top = |key: &str| line.bytes.and_then(|bytes| value(bytes, &[key]));
+    let top = |key: &str| line.bytes.and_then(|bytes| member_at(bytes, &[key]));
     if is("session") && !has(Field::ParentSnake) {
         return Vote::Header(version(fields.get(Field::Version)));
     }
@@ -471,7 +471,7 @@ fn vote(line: &Line<'_>) -> Vote {
 fn of_claude(line: &Line<'_>, ty: Str<'_>) -> Vote {
     let fields = &line.fields;
     let has = |field| !matches!(fields.get(field), Value::Absent);
-    let says = |path: &[&str]| line.bytes.is_some_and(|bytes| value(bytes, path).is_some());
+    let says = |path: &[&str]| line.bytes.is_some_and(|bytes| member_at(bytes, path).is_some());
     match fields.get(Field::Message) {
         Value::Object if !has(Field::Content) => match says(&["message", "parts"]) {
             true => Vote::For(Writer::Qwen),
@@ -489,7 +489,7 @@ fn of_claude(line: &Line<'_>, ty: Str<'_>) -> Vote {
 fn of_snake(line: &Line<'_>, ty: Str<'_>) -> Vote {
     let fields = &line.fields;
     let has = |field| !matches!(fields.get(field), Value::Absent);
-    let says = |path: &[&str]| line.bytes.is_some_and(|bytes| value(bytes, path).is_some());
+    let says = |path: &[&str]| line.bytes.is_some_and(|bytes| member_at(bytes, path).is_some());
     let any = |words: &[&str]| words.iter().any(|word| ty.equals(word));
     let has_parent = has(Field::ParentSnake);
     // Kit writes times as strings, and a message without an object of its own.

@@ -8,7 +8,7 @@
 //! if the two differ; so does an entry without a `parentId`.
 
 use super::session::{Gathered, Pointer};
-use crate::json::{Field, Line, Str, Value, value};
+use crate::json::{Field, Line, Str, Value, member_at};
 use crate::model::{Entries, Key};
 use std::collections::HashMap;
 
@@ -61,7 +61,7 @@ impl Rows {
             _ => false,
         };
         let target = reference(fields.get(Field::TargetId));
-        let position = match line.bytes.and_then(|bytes| value(bytes, &["appendParentId"])) {
+        let position = match line.bytes.and_then(|bytes| member_at(bytes, &["appendParentId"])) {
             None => target,
             Some(b"null") => Some(None),
             Some(raw) => match raw {

@@ -418,7 +418,7 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
             setting(&mut flags)
         }
         b"leaf" => {
-            let says = |key| line.bytes.is_some_and(|bytes| crate::json::value(bytes, &[key]).is_some());
+            let says = |key| line.bytes.is_some_and(|bytes| crate::json::member_at(bytes, &[key]).is_some());
             gathered.marks.harness |= !matches!(fields.get(Field::TargetId), Value::Absent);
             gathered.marks.openclaw |= line.number > 1 && says("appendParentId");
             gathered.openclaw.leaf(line, gathered.entries);
@@ -456,8 +456,10 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
             // invoked, or a prompt of a collaborator; everything else was added by the program.
             let ty = fields.str(Field::CustomType);
             let begins = ty.is_some_and(|ty| ty.equals("skill-prompt") || ty.equals("collab-prompt"));
-            let by =
-                line.bytes.filter(|_| begins).and_then(|bytes| crate::json::value(bytes, &["attribution"]));
+            let by = line
+                .bytes
+                .filter(|_| begins)
+                .and_then(|bytes| crate::json::member_at(bytes, &["attribution"]));
             flags.set(Flags::META, by != Some(b"\"user\""));
             Kind::Custom
         }

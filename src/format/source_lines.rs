@@ -5,7 +5,7 @@
 //! [`crate::ops::convert`]; this is their form.
 
 use super::{Format, New, Object};
-use crate::json::value;
+use crate::json::member_at;
 use crate::model::Time;
 
 /// The `customType` of such an entry in the pi family.
@@ -20,7 +20,7 @@ const CHIMERA: &str = "source";
 /// Returns what a line carries, as JSON; `None` if it is any other line.
 pub fn carried(format: Format, line: &[u8]) -> Option<&[u8]> {
     let says = |path: &[&str], wanted: &str| {
-        value(line, path).is_some_and(|value| {
+        member_at(line, path).is_some_and(|value| {
             value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")) == Some(wanted.as_bytes())
         })
     };
@@ -31,7 +31,7 @@ pub fn carried(format: Format, line: &[u8]) -> Option<&[u8]> {
         Format::Codex => says(&["type"], CODEX),
         _ => false,
     };
-    value(line, &[member(format)]).filter(|_| is_one)
+    member_at(line, &[member(format)]).filter(|_| is_one)
 }
 
 /// Writes a line that carries `data`, which is a JSON object without its braces. Returns `None` if
@@ -96,9 +96,9 @@ mod tests {
             let new = New { id: "x", parent: None, now: Time(1500) };
             let line = carrying(format, &new, b"\"a\":[1]", "s").unwrap();
             let data = carried(format, &line).unwrap();
-            assert_eq!(value(data, &["a"]), Some(&b"[1]"[..]), "{format:?}");
+            assert_eq!(member_at(data, &["a"]), Some(&b"[1]"[..]), "{format:?}");
             let empty = emptied(format, &line).unwrap();
-            assert_eq!(value(carried(format, &empty).unwrap(), &["a"]), None, "{format:?}");
+            assert_eq!(member_at(carried(format, &empty).unwrap(), &["a"]), None, "{format:?}");
             assert_eq!(carried(format, br#"{"type":"custom","data":{"a":[1]}}"#), None);
         }
     }

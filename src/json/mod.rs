@@ -3,7 +3,8 @@
 //! [`Reader`] takes the bytes of a file in blocks and yields its lines: whether each is JSON, what
 //! is wrong with it if it is not, and the [`Field`]s that any format wants, as slices of the block.
 //! Skipped values are not decoded or copied. All commands read through it, so that all agree on
-//! what a broken line is. [`value()`] finds a rarely needed field in the bytes of one line.
+//! what a broken line is. [`member_at`] finds a rarely needed field in the bytes of one line. It goes by brackets and
+//! quotes, as all that reads does; [`members`] checks each byte, for edits.
 
 mod bytewise;
 mod edit;
@@ -24,11 +25,11 @@ pub use edit::{Escapes, quoted, set_field, write_string};
 pub use edits::Edits;
 pub use fields::{Block, BlockKind, Field, Str, Value};
 pub use object::{
-    Members, each_item, each_member, each_object, end_of_string, member, member_at, place_in, string,
-    string_of, text,
+    Members, each_item, each_member, each_object, end_of_string, member, member_at, member_of_whole,
+    place_in, string, string_of, text,
 };
 pub use prefilter::{Prefilter, Run, is_plain};
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use string::decode;
-pub use value::{members, value};
+pub use value::members;

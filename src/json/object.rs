@@ -124,7 +124,14 @@ pub fn member<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
     found
 }
 
-/// Returns the value at a path of keys, each as [`member`] finds it.
+/// Returns the value of a key of an object, like [`member`], but only if the object has an end: the
+/// bytes need not be a line that the reader accepted, and what is cut off has no members.
+pub fn member_of_whole<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
+    Members::whole(object)?.0.get(key)
+}
+
+/// Returns the value at a path of keys, each as [`member`] finds it. E.g. `["message", "role"]` gives
+/// `"user"` with its quotes.
 pub fn member_at<'l>(object: &'l [u8], path: &[&str]) -> Option<&'l [u8]> {
     path.iter().try_fold(object, |object, key| member(object, key))
 }
@@ -396,6 +403,38 @@ mod tests {
         assert_eq!(text(object, "b"), "");
         assert_eq!(place_in(object, member(object, "b").unwrap()), 13..16);
         assert_eq!(member(br#"{"a":1,"a""#, "a"), Some(&b"1"[..]));
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_value_is_found_by_its_path() {
+        let line = br#" { "a" : 1.0 , "m":{"role":"user","x":[1,{"y":2}]}, "a":1E2, "\u0062":"\ud83d" } "#;
+        let text = |path: &[&str]| member_at(line, path).map(|bytes| std::str::from_utf8(bytes).unwrap());
+        assert_eq!(text(&["m", "role"]), Some("\"user\""));
+        assert_eq!(text(&["m", "x"]),    Some(r#"[1,{"y":2}]"#));
+        assert_eq!(text(&["a"]),         Some("1E2"));
+        assert_eq!(text(&["b"]),         Some(r#""\ud83d""#));
+        assert_eq!(text(&["c"]),         None);
+        assert_eq!(text(&["a", "b"]),    None);
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_cut_object_has_no_members_of_a_whole() {
+        let check = |object: &str, of_any: Option<&str>, of_whole: Option<&str>| {
+            let text = |value: Option<&[u8]>| value.map(|value| String::from_utf8(value.to_vec()).unwrap());
+            assert_eq!(text(member(object.as_bytes(), "a")).as_deref(), of_any, "{object}");
+            assert_eq!(text(member_of_whole(object.as_bytes(), "a")).as_deref(), of_whole, "{object}");
+        };
+        check(r#"{"a":1,"b":2}"#,     Some("1"), Some("1"));
+        check(r#"{"a":1,"b":2} x"#,   Some("1"), Some("1"));
+        check(r#"{"a":1,"b":"x"#,     Some("1"), None);
+        check(r#"{"a":1,"b""#,        Some("1"), None);
+        check(r#"{"a":1,"b" 2}"#,     Some("1"), None);
+        check(r#"{"a":1 "b":2"#,      Some("1"), None);
+        check(r#"{"b":2}"#,           None,      None);
+        check(r#"["a"]"#,             None,      None);
+        check("",                     None,      None);
     }
 
     /// Each text is split in one pass, and object by object.

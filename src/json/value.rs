@@ -1,4 +1,4 @@
-//! The members of an object with their byte ranges, and lookup of one value by path.
+//! The members of an object with their byte ranges, checked byte by byte.
 
 use super::bytewise::Machine;
 use super::object::space;
@@ -53,34 +53,9 @@ pub fn members(object: &[u8]) -> Option<Vec<Member>> {
     }
 }
 
-/// Returns the bytes of the value at `path` in an object, including quotes. If a key is repeated,
-/// the last one counts.
-///
-/// `value(line, &["message", "role"])` returns `"user"` with its quotes.
-pub fn value<'l>(object: &'l [u8], path: &[&str]) -> Option<&'l [u8]> {
-    let mut bytes = object;
-    for key in path {
-        let member = members(bytes)?.into_iter().rfind(|member| member.key == *key)?;
-        bytes = &bytes[member.value_at];
-    }
-    Some(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_value_is_found_by_its_path() {
-        let line = br#" { "a" : 1.0 , "m":{"role":"user","x":[1,{"y":2}]}, "a":1E2, "\u0062":"\ud83d" } "#;
-        let text = |path: &[&str]| value(line, path).map(|bytes| std::str::from_utf8(bytes).unwrap());
-        assert_eq!(text(&["m", "role"]), Some("\"user\""));
-        assert_eq!(text(&["m", "x"]), Some(r#"[1,{"y":2}]"#));
-        assert_eq!(text(&["a"]), Some("1E2"));
-        assert_eq!(text(&["b"]), Some(r#""\ud83d""#));
-        assert_eq!(text(&["c"]), None);
-        assert_eq!(text(&["a", "b"]), None);
-    }
 
     #[test]
     #[rustfmt::skip] // a table

@@ -181,7 +181,7 @@ fn last_model(whole: Snapshot<'_>, parent: Option<Ix>) -> Result<StoredModel, Er
     for ix in replies.filter(|ix| session.entries.kind(*ix) == Kind::Assistant) {
         let line = whole.line(ix)?;
         let field = |name: &str| {
-            let value = crate::json::value(&line, &["message", name])?;
+            let value = crate::json::member_at(&line, &["message", name])?;
             value.starts_with(b"\"").then(|| value.to_vec())
         };
         if let (Some(api), Some(provider), Some(model)) = (field("api"), field("provider"), field("model")) {

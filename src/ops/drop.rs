@@ -12,7 +12,7 @@ use super::{Error, Snapshot, branches, ids, switch};
 use crate::context::{Context, Sent};
 use crate::format::claude::graph::ClaudeGraph;
 use crate::format::{Content, Format, Ids, OtherKind, Session};
-use crate::json::{Edits, string, value};
+use crate::json::{Edits, member_at, string};
 use crate::model::{Change, Count, Flags, Ix, Key, Kind, Piece, Plan, Planned, Span, Target, Time, Tree};
 use crate::ops::turns::Thread;
 use std::collections::{HashMap, HashSet};
@@ -374,7 +374,7 @@ impl<'a> Removal<'a> {
     fn is_about_dropped(&self, span: Span) -> io::Result<bool> {
         // The fields come before anything long.
         let head = self.whole.source.bytes(Span { len: span.len.min(4096), ..span })?;
-        let text = |key: &str| value(&head, &[key]).and_then(string);
+        let text = |key: &str| member_at(&head, &[key]).and_then(string);
         let key = match text("type").as_deref() {
             Some("file-history-snapshot" | "file-history-delta" | "attribution-snapshot") => "messageId",
             Some("summary") => "leafUuid",

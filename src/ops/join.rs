@@ -10,7 +10,7 @@
 
 use super::{Error, Snapshot, switch};
 use crate::format::{Builder, Format, Ids, OtherKind, Session};
-use crate::json::{Edits, string, value};
+use crate::json::{Edits, member_at, string};
 use crate::model::{Ix, Key, Piece, Planned, Source, Span, Target, Time};
 use sha2::{Digest, Sha256};
 use std::cmp::Ordering;
@@ -311,7 +311,7 @@ fn named_by(side: Snapshot<'_>, row: &Row) -> Result<Vec<Key>, Error> {
     let line = side.source.bytes(Span { file: 0, ..row.span })?;
     let known = side.session.format.names();
     let keys = [&[known.parent, known.kept][..], &REFERENCES].concat();
-    let named = keys.into_iter().filter_map(|key| value(&line, &[key]).and_then(string));
+    let named = keys.into_iter().filter_map(|key| member_at(&line, &[key]).and_then(string));
     Ok(named.map(|id| Key::hash(id.as_bytes())).filter(|id| row.id != Some(*id)).collect())
 }
 
@@ -369,7 +369,7 @@ fn renamed(side: Snapshot<'_>, row: &Row, names: &HashMap<Key, String>) -> Resul
     // Claude Code loads all parts of a reply together, wherever they are: this one is another reply now.
     if let Some(new) = row.id.and_then(|id| names.get(&id))
         && let Some(message) = edits.value_range("message")
-        && let Some(id) = value(&line[message.clone()], &["id"])
+        && let Some(id) = member_at(&line[message.clone()], &["id"])
         && format == Format::Claude
     {
         let at = message.start + crate::json::place_in(&line[message], id).start;

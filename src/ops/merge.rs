@@ -91,9 +91,9 @@ impl Known {
         for ix in ours {
             side.read(*ix, &mut line)?;
             *known.lines.entry(kept_of(side.session.format, &line)).or_default() += 1;
-            let origins = match crate::json::value(&line, &["forkedFrom", "messageUuid"]) {
+            let origins = match crate::json::member_at(&line, &["forkedFrom", "messageUuid"]) {
                 Some(uuid) => vec![string(uuid)],
-                None => match crate::json::value(&line, &["data", "map"]) {
+                None => match crate::json::member_at(&line, &["data", "map"]) {
                     Some(map) if side.session.entries.ty(*ix) == "custom" => {
                         each_member(map).map(|(old, _)| Some(old)).collect()
                     }

@@ -331,7 +331,7 @@ impl Work<'_> {
     /// Returns the entry that a `stack_pop` of version 1 goes back to.
     fn popped(&mut self, ix: Ix, items: &[Item]) -> io::Result<Option<Ix>> {
         self.source.read(self.session.span(ix), &mut self.line)?;
-        let index = crate::json::value(&self.line, &["backToIndex"]);
+        let index = crate::json::member_at(&self.line, &["backToIndex"]);
         let index = index.and_then(|index| std::str::from_utf8(index).ok()?.parse::<usize>().ok());
         Ok(match index.and_then(|index| items.get(index)) {
             Some(Item::Entry(back)) if *back < ix => Some(*back),
@@ -342,7 +342,7 @@ impl Work<'_> {
     /// Returns the first entry that a compaction of version 1 keeps.
     fn kept(&mut self, ix: Ix, place: usize, items: &[Item]) -> io::Result<Kept> {
         self.source.read(self.session.span(ix), &mut self.line)?;
-        let Some(index) = crate::json::value(&self.line, &["firstKeptEntryIndex"]) else {
+        let Some(index) = crate::json::member_at(&self.line, &["firstKeptEntryIndex"]) else {
             return Ok(Kept::NoIndex);
         };
         let spelled = String::from_utf8_lossy(index).into_owned();

@@ -613,7 +613,7 @@ fn belongs(path: &Path, folder: &Path) -> Option<bool> {
         let at = memchr::memmem::find(line, key)? + key.len();
         Some(json::Members::new(&line[at..]))
     };
-    let cwd = match json::value(line, &["cwd"]) {
+    let cwd = match json::member_of_whole(line, "cwd") {
         Some(cwd) => json::string(cwd)?.into_owned(),
         None => [&b"\"payload\":"[..], b"\"context\":"]
             .into_iter()
@@ -640,7 +640,8 @@ pub fn previous_files(path: &Path) -> Vec<PathBuf> {
     let header = head
         .split(|byte| *byte == b'\n')
         .find(|line| memchr::memmem::find(line, b"\"previousSessionFiles\"").is_some());
-    let list = header.and_then(|line| json::value(line, &["previousSessionFiles"])).unwrap_or_default();
+    let list =
+        header.and_then(|line| json::member_of_whole(line, "previousSessionFiles")).unwrap_or_default();
     json::each_item(list).filter_map(json::string).map(|path| PathBuf::from(&*path)).collect()
 }
 
@@ -856,7 +857,7 @@ fn id_in_header(path: &Path) -> Option<String> {
     let line = head
         .split(|byte| *byte == b'\n')
         .find(|line| memchr::memmem::find(line, b"\"session\"").is_some())?;
-    Some(json::string(json::value(line, &["id"])?)?.into_owned())
+    Some(json::string(json::member_of_whole(line, "id")?)?.into_owned())
 }
 
 #[cfg(test)]
@@ -870,6 +871,21 @@ mod tests {
         let names = |agent| folder_names(agent, Path::new("/a/.b c/d:e"));
         assert_eq!(names("claude"), ["-a--b-c-d-e"]);
         assert_eq!(names("pi"), ["--a-.b c-d-e--"]);
+    }
+
+    #[test]
+    fn a_header_that_is_cut_off_names_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let header = r#"{"type":"session","version":3,"id":"s1","cwd":"/w","previousSessionFiles":["a"]"#;
+        let message =
+            r#"{"type":"message","id":"a0000001","parentId":null,"message":{"role":"user","content":"x"}}"#;
+        let written = |header: &str| {
+            fs::write(&path, format!("{header}\n{message}\n{message}\n")).unwrap();
+            (id_in_header(&path), previous_files(&path))
+        };
+        assert_eq!(written(&format!("{header}}}")), (Some("s1".into()), vec![PathBuf::from("a")]));
+        assert_eq!(written(&format!("{header},")), (None, Vec::new()));
     }
 
     #[test]

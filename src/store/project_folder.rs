@@ -96,7 +96,9 @@ fn is_hashed(name: &str) -> bool {
 /// Returns the `cwd` of a line that names one at its top.
 fn cwd_in_line(line: &[u8]) -> Option<String> {
     memchr::memmem::find(line, b"\"cwd\"")?;
-    json::string(json::value(line, &["cwd"])?).map(|cwd| cwd.into_owned()).filter(|cwd| !cwd.is_empty())
+    json::string(json::member_of_whole(line, "cwd")?)
+        .map(|cwd| cwd.into_owned())
+        .filter(|cwd| !cwd.is_empty())
 }
 
 fn last_relocated(path: &Path) -> Option<String> {
@@ -221,6 +223,9 @@ mod tests {
         check("-w-other", &[sub, app], Some(("/w/app/sub", false)));
         check("-w-app", &[sub], Some(("/w/app", true)));
         check("-w-app", &[r#"{"m":{"cwd":"/x"}}"#], None);
+        // A line that is cut off names nothing.
+        check("-w-app", &[r#"{"cwd":"/w/app","x":"#], None);
+        check("-w-app", &[r#"{"cwd":"/w/app","x":"#, sub], Some(("/w/app", true)));
     }
 
     #[test]

@@ -91,9 +91,9 @@ fn sent_of(opened: &Opened) -> String {
     let mut lines = BTreeSet::new();
     for ix in messages.filter_map(|message| message.entry) {
         let bytes = opened.files.bytes(opened.session.span(ix)).unwrap();
-        let content = bough::internals::json::value(&bytes, &["message", "content"]).unwrap_or_default();
+        let content = bough::internals::json::member_at(&bytes, &["message", "content"]).unwrap_or_default();
         let mut kinds = bough::internals::json::each_item(content)
-            .filter_map(|block| bough::internals::json::value(block, &["type"]));
+            .filter_map(|block| bough::internals::json::member_at(block, &["type"]));
         if !kinds.next().is_some_and(|first| first.ends_with(b"thinking\"")) || kinds.next().is_some() {
             lines.insert(line(&opened.session, ix));
         }

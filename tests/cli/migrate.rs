@@ -105,7 +105,7 @@ fn the_bytes_of_what_was_said_stay() {
         for (old, new) in old.iter().zip(&new) {
             for field in ["message", "summary", "timestamp", "data", "content", "usage", "details", "cwd"] {
                 let value =
-                    |line: &'_ [u8]| bough::internals::json::value(line, &[field]).map(<[u8]>::to_vec);
+                    |line: &'_ [u8]| bough::internals::json::member_at(line, &[field]).map(<[u8]>::to_vec);
                 let wanted = value(old)
                     .map(|value| String::from_utf8(value).unwrap().replace("hookMessage", "custom"));
                 assert_eq!(value(new).map(|value| String::from_utf8(value).unwrap()), wanted, "{name}");

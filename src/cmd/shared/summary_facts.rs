@@ -1,7 +1,7 @@
 //! The facts in a compaction, a branch summary or a setting besides its text.
 
 use crate::format::Format;
-use crate::json::{each_item, each_member, member, string, text, value};
+use crate::json::{each_item, each_member, member, member_at, string, text};
 use crate::model::{Count, Kind};
 use serde::Serialize;
 use serde_json::Value;
@@ -170,7 +170,7 @@ pub(crate) fn mode_and_tier(format: Format, line: &[u8]) -> Vec<(&'static str, S
         return Vec::new();
     }
     let mode = string(member(line, "permissionMode").unwrap_or_default());
-    let tier = string(value(line, &["message", "usage", "service_tier"]).unwrap_or_default());
+    let tier = string(member_at(line, &["message", "usage", "service_tier"]).unwrap_or_default());
     let rows = [("mode", mode), ("tier", tier)].into_iter();
     rows.filter_map(|(name, value)| Some((name, value?.into_owned())))
         .filter(|(_, value)| !value.is_empty())

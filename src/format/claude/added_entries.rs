@@ -2,7 +2,7 @@
 //! compactions.
 
 use crate::format::{Format, Object};
-use crate::json::value;
+use crate::json::member_at;
 use crate::model::Time;
 
 /// The fields that all new lines share.
@@ -125,7 +125,7 @@ fn message(text: &str) -> Vec<u8> {
 impl Envelope<'_> {
     /// Adds the fields at the end of every line.
     fn finish(self, row: Object, id: &str) -> Vec<u8> {
-        let taken = |key: &str| value(self.like, &[key]);
+        let taken = |key: &str| member_at(self.like, &[key]);
         let mut row = row.text("uuid", id).text("timestamp", &self.now.iso()).text("userType", "external");
         if let Some(cwd) = taken("cwd") {
             row = row.raw("cwd", cwd);

@@ -2,7 +2,9 @@
 
 use super::{KeptLists, Markup, is_typed, typed};
 use crate::format::session::Gathered;
-use crate::json::{BlockKind, Field, Line, Str, Value, each_item, member, string, text as text_of, value};
+use crate::json::{
+    BlockKind, Field, Line, Str, Value, each_item, member, member_at, string, text as text_of,
+};
 use crate::model::{BuildKeyHasher, Flags, Ix, Key, Kind};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -317,7 +319,7 @@ pub(super) fn is_not_typed(line: &Line<'_>, flags: Flags) -> bool {
         return true;
     }
     // A line that is not held in memory is too long for markup.
-    let Some(content) = line.bytes.and_then(|bytes| value(bytes, &["message", "content"])) else {
+    let Some(content) = line.bytes.and_then(|bytes| member_at(bytes, &["message", "content"])) else {
         return false;
     };
     let said = |block: &[u8]| match member(block, "text") {
@@ -375,7 +377,7 @@ fn text<'l>(line: &Line<'l>) -> Option<Cow<'l, str>> {
     if let Some(text) = line.fields.str(Field::Content) {
         return Some(Str::text(text));
     }
-    let content = value(line.bytes?, &["message", "content"])?;
+    let content = member_at(line.bytes?, &["message", "content"])?;
     let texts = each_item(content)
         .filter_map(|block| member(block, "text").and_then(string).filter(|text| !text.trim().is_empty()));
     texts.into_iter().find(|text| !is_lone_tag(text.trim()))

@@ -17,7 +17,7 @@
 //! session's own folder.
 
 use crate::format::{Block, Content, Format};
-use crate::json::{string, value};
+use crate::json::{member_at, string};
 use std::ops::Range;
 
 /// The folder of such files, within the folder of the session.
@@ -135,7 +135,7 @@ pub fn paths(line: &[u8], content: &Content<'_>) -> Vec<Option<String>> {
     let named = results.map(|text| StoredResult::in_text(text).map(|stored| stored.path.to_owned()));
     let mut paths: Vec<Option<String>> = named.collect();
     if let [path @ None] = &mut *paths {
-        let stored = value(line, &["toolUseResult", "persistedOutputPath"]).and_then(string);
+        let stored = member_at(line, &["toolUseResult", "persistedOutputPath"]).and_then(string);
         *path = stored.filter(|path| name_of(path).is_some()).map(|path| path.into_owned());
     }
     paths

@@ -2,7 +2,7 @@
 
 use super::MARKER;
 use crate::format::{Format, Object};
-use crate::json::value;
+use crate::json::member_at;
 use crate::model::Time;
 
 /// The first version that follows pointers.
@@ -49,7 +49,7 @@ pub fn pointer(prompt: Option<&str>, leaf: Option<&[u8]>, is_pin: bool, session:
 /// entry, which versions without pointers use to choose the leaf. `parent` is the line of the
 /// entry.
 pub fn child(parent: &[u8], id: &str, now: Time, session: Option<&str>) -> Vec<u8> {
-    let taken = |key: &str| value(parent, &[key]);
+    let taken = |key: &str| member_at(parent, &[key]);
     let mut line = Object::begin(Format::Claude)
         .id("parentUuid", taken("uuid"))
         .raw("isSidechain", b"false")

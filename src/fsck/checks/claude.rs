@@ -7,7 +7,7 @@ use crate::format::claude::request;
 use crate::format::claude::request::Role;
 use crate::format::{Format, NoteKind, Session};
 use crate::fsck::table::Check;
-use crate::json::{each_item, string, string_of, value};
+use crate::json::{each_item, member_at, string, string_of};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Source};
 use std::collections::HashSet;
 use std::io;
@@ -190,9 +190,9 @@ impl Finder<'_> {
     fn is_command(&self, ix: Ix) -> io::Result<bool> {
         let line = self.line(ix)?;
         if self.session.entries.kind(ix) == Kind::System {
-            return Ok(value(&line, &["subtype"]) == Some(b"\"local_command\""));
+            return Ok(member_at(&line, &["subtype"]) == Some(b"\"local_command\""));
         }
-        let content = value(&line, &["message", "content"]).unwrap_or_default();
+        let content = member_at(&line, &["message", "content"]).unwrap_or_default();
         let text = match string(content) {
             Some(text) => text.into_owned(),
             None => each_item(content).find_map(|block| string_of(block, "text")).unwrap_or_default(),
@@ -351,7 +351,7 @@ impl Finder<'_> {
             let below = session.tree.parent(ix).is_some_and(|parent| !side(parent));
             if (below || all && session.tree.link(ix) == Parent::Root)
                 && session.entries.kind(ix).is_turn()
-                && value(&self.line(ix)?, &["agentId"]).is_none()
+                && member_at(&self.line(ix)?, &["agentId"]).is_none()
             {
                 self.entry(Check::SidechainTrunk, ix, None, |_, _| {
                     Ok("a turn of the main conversation is marked as a sidechain".into())
@@ -371,7 +371,7 @@ impl Finder<'_> {
             if agents.iter().all(|agent| Key::hash(agent.as_bytes()) != note.key) {
                 self.entry(Check::AnchorWithoutAgent, note.entry, None, |finder, _| {
                     let line = finder.line(note.entry)?;
-                    let id = value(&line, &["toolUseResult", "agentId"]).unwrap_or_default();
+                    let id = member_at(&line, &["toolUseResult", "agentId"]).unwrap_or_default();
                     Ok(format!("the file of the subagent {} is missing", String::from_utf8_lossy(id)))
                 })?;
             }

@@ -4,7 +4,7 @@ use super::{Finder, Original, Same};
 use crate::format::{Format, NoteKind, OtherKind};
 use crate::fsck::lines::title_slot;
 use crate::fsck::table::Check;
-use crate::json::value;
+use crate::json::member_at;
 use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::io;
 
@@ -77,7 +77,7 @@ impl Finder<'_> {
                         "the id of the header is missing or not a string".into()
                     });
                 }
-                let time = value(&self.bytes(first)?, &["timestamp"]).map(<[u8]>::to_vec);
+                let time = member_at(&self.bytes(first)?, &["timestamp"]).map(<[u8]>::to_vec);
                 let is_time = session.header.as_ref().is_some_and(|header| header.time.is_some());
                 if let Some(time) = time.filter(|_| !is_time) {
                     let time = String::from_utf8_lossy(&time).into_owned();

@@ -23,7 +23,7 @@ use super::finding::{Finding, Findings};
 use super::rope::Patched;
 use super::table::{Check, RepairMode};
 use crate::format::{Note, NoteKind, Session, ToolRef};
-use crate::json::{string, string_of, value};
+use crate::json::{member_at, string, string_of};
 use crate::model::{Flags, Found, Ix, Key, Source, Span, Tree};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -219,7 +219,7 @@ impl<'a> Finder<'a> {
 
 /// Returns the id in a field of a line, with a number as it is spelled, or `None` if there is none.
 pub(in crate::fsck) fn id_of(line: &[u8], path: &[&str]) -> Option<String> {
-    let id = match value(line, path)? {
+    let id = match member_at(line, path)? {
         number @ [b'-' | b'0'..=b'9', ..] => String::from_utf8_lossy(number).into_owned(),
         text => string(text)?.into_owned(),
     };

@@ -646,7 +646,7 @@ impl Work<'_, '_> {
     }
 
     fn id(&self, line: &[u8]) -> String {
-        let raw = crate::json::value(line, &[self.format.names().id]);
+        let raw = crate::json::member_of_whole(line, self.format.names().id);
         let raw = raw.and_then(|raw| raw.strip_prefix(b"\"")?.strip_suffix(b"\""));
         raw.map(|raw| Str { raw }.text().into_owned()).unwrap_or_default()
     }

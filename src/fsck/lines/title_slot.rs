@@ -1,6 +1,6 @@
 //! The title slot of oh-my-pi: a first line of fixed length, which the agent overwrites in place.
 
-use crate::json::{members, value};
+use crate::json::{member_of_whole, members};
 
 /// The size of the slot in bytes, including its line feed.
 pub(crate) const SLOT: usize = 256;
@@ -23,7 +23,7 @@ pub(crate) enum Fitted {
 pub(crate) fn wrong(line: &[u8]) -> Vec<&'static str> {
     let is_text = |value: Option<&[u8]>| value.is_some_and(|value| value.starts_with(b"\""));
     let is_right = |field: &str| {
-        let value = value(line, &[field]);
+        let value = member_of_whole(line, field);
         match field {
             "v" => value.is_some_and(|v| std::str::from_utf8(v).is_ok_and(|v| v.parse() == Ok(1.0))),
             "source" => matches!(value, None | Some(b"\"auto\"" | b"\"user\"")),
@@ -66,6 +66,8 @@ mod tests {
         check(r#"{"type":"title","v":1,"title":"T","source":"me","updatedAt":"","pad":""}"#,        "source");
         check(r#"{"type":"title","v":1,"title":"T","updatedAt":1,"pad":""}"#,                       "updatedAt");
         check(r#"{"type":"title"}"#,                                                                "v title updatedAt pad");
+        // A slot that is cut off has none of them.
+        check(r#"{"type":"title","v":1,"title":"T","updatedAt":"","pad":"#,                         "v title updatedAt pad");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::fsck::checks::id_of;
 use crate::fsck::excerpt::{MOST, differing, short, shortened};
 use crate::fsck::lines::recover::Aside;
 use crate::fsck::rope::{Edit, Patched};
-use crate::json::{Escapes, each_item, quoted, set_field, value};
+use crate::json::{Escapes, each_item, member_at, quoted, set_field};
 use crate::model::{Change, Count, Ix, Piece, Source, Span};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -119,7 +119,7 @@ impl<'a> Draft<'a> {
     /// `None` if the entry can't have children.
     pub(in crate::fsck) fn link_to(&mut self, ix: Ix) -> io::Result<Option<Vec<u8>>> {
         let (line, field) = (self.bytes(ix)?, self.session.format.names().id);
-        let id = id_of(&line, &[field]).and_then(|_| crate::json::value(&line, &[field]));
+        let id = id_of(&line, &[field]).and_then(|_| crate::json::member_at(&line, &[field]));
         Ok(id.map(<[u8]>::to_vec))
     }
 
@@ -146,7 +146,7 @@ impl<'a> Draft<'a> {
     ) -> io::Result<()> {
         let old_line = self.origin(number, span);
         let bytes = self.bytes_at(span)?;
-        let old = crate::json::value(&bytes, path).map(<[u8]>::to_vec).unwrap_or_default();
+        let old = crate::json::member_at(&bytes, path).map(<[u8]>::to_vec).unwrap_or_default();
         let Some(new) = set_field(&bytes, path, value).filter(|_| old != value) else { return Ok(()) };
         let grown = new.len() as i64 - bytes.len() as i64;
         self.become_(span, number, &bytes, &new)?;
@@ -168,7 +168,7 @@ impl<'a> Draft<'a> {
     /// Gives the title slot, which is currently `now`, as many spaces as its length requires.
     pub(in crate::fsck) fn pad_slot(&mut self, span: Span, now: &[u8], fitted: &[u8]) -> io::Result<()> {
         let blanks = |slot: &[u8]| {
-            let pad = crate::json::value(slot, &["pad"]).unwrap_or_default();
+            let pad = crate::json::member_at(slot, &["pad"]).unwrap_or_default();
             Count("blank", "blanks", pad.len().saturating_sub(2)).to_string()
         };
         if now == fitted {
@@ -283,7 +283,7 @@ impl<'a> Draft<'a> {
         let (span, number) = (self.session.span(ix), self.session.entries.line(ix));
         let line = self.origin(number, span);
         let old = self.bytes_at(span)?;
-        let items = || each_item(value(&old, path).unwrap_or_default()).zip(out);
+        let items = || each_item(member_at(&old, path).unwrap_or_default()).zip(out);
         let left: Vec<&[u8]> = items().filter(|(_, out)| !**out).map(|(item, _)| item).collect();
         let list = [b"[", &left.join(&b","[..])[..], b"]"].concat();
         let Some(new) = set_field(&old, path, &list).filter(|_| out.contains(&true)) else { return Ok(()) };

@@ -10,7 +10,7 @@ use crate::fsck::finding::Finding;
 use crate::fsck::lines::title_slot;
 use crate::fsck::lines::title_slot::{Fitted, fitted};
 use crate::fsck::table::Check;
-use crate::json::{each_item, place_in, set_field, string_of, value};
+use crate::json::{each_item, member_at, place_in, set_field, string_of};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Source, Span, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -40,7 +40,7 @@ impl Round<'_> {
                 (Check::ObjectContent, Some(ix)) => {
                     let line = draft.bytes(ix)?;
                     if let Some(content) =
-                        value(&line, &["message", "content"]).filter(|c| c.starts_with(b"{"))
+                        member_at(&line, &["message", "content"]).filter(|c| c.starts_with(b"{"))
                     {
                         let list = [b"[", content, b"]"].concat();
                         draft.set(ix, &["message", "content"], &list, finding.check)?;
@@ -253,10 +253,10 @@ impl Round<'_> {
                     draft.set(ix, &[names.parent], &before, Check::MissingId)?;
                 }
                 // Version 1 counts the header as 0; the first kept entry must be above.
-                let index = value(&line, &["firstKeptEntryIndex"])
+                let index = member_at(&line, &["firstKeptEntryIndex"])
                     .and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
                 if let Some(index) = index.filter(|index| (1..=given.len()).contains(index))
-                    && value(&line, &[names.kept]).is_none()
+                    && member_at(&line, &[names.kept]).is_none()
                 {
                     let kept = given[index - 1].clone();
                     if !kept.is_empty() {
@@ -307,7 +307,7 @@ impl Round<'_> {
         }
         let names = self.session.format.names();
         let line = draft.bytes(ix)?;
-        let parent = value(&line, &[names.parent]).unwrap_or(b"null").to_vec();
+        let parent = member_at(&line, &[names.parent]).unwrap_or(b"null").to_vec();
         let children: Vec<Ix> = self.session.tree.children(ix).collect();
         for child in children {
             draft.set(child, &[names.parent], &parent, check)?;
@@ -330,13 +330,13 @@ impl Round<'_> {
         let path = |way: [&'static str; 2]| ["compactMetadata", way[0], way[1]];
         let check = Check::MissingKept;
         draft.set(ix, &path(["preservedMessages", "uuids"]), &list(&left), check)?;
-        if let Some(all) = value(&line, &path(["preservedMessages", "allUuids"])) {
+        if let Some(all) = member_at(&line, &path(["preservedMessages", "allUuids"])) {
             let all: Vec<String> =
                 each_item(all).filter_map(crate::json::string).map(|id| id.into_owned()).collect();
             let all: Vec<&String> = all.iter().filter(|id| is_there(id)).collect();
             draft.set(ix, &path(["preservedMessages", "allUuids"]), &list(&all), check)?;
         }
-        if value(&line, &["compactMetadata", "preservedSegment"]).is_some()
+        if member_at(&line, &["compactMetadata", "preservedSegment"]).is_some()
             && let (Some(head), Some(tail)) = (left.first(), left.last())
         {
             draft.set(ix, &path(["preservedSegment", "headUuid"]), &json(Some(head)), check)?;
@@ -423,9 +423,9 @@ impl Round<'_> {
     /// Removes empty text blocks; the only block of a message gets a text instead.
     fn empty_text(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
         let line = draft.bytes(ix)?;
-        let Some(content) = value(&line, &["message", "content"]) else { return Ok(()) };
+        let Some(content) = member_at(&line, &["message", "content"]) else { return Ok(()) };
         let is_empty = |block: &&[u8]| {
-            value(block, &["type"]) == Some(b"\"text\"") && value(block, &["text"]) == Some(b"\"\"")
+            member_at(block, &["type"]) == Some(b"\"text\"") && member_at(block, &["text"]) == Some(b"\"\"")
         };
         let blocks: Vec<&[u8]> = each_item(content).collect();
         let left: Vec<&[u8]> = blocks.iter().copied().filter(|block| !is_empty(block)).collect();
@@ -447,7 +447,7 @@ impl Round<'_> {
     /// Replaces each image that is too large with a note.
     fn image(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
         let line = draft.bytes(ix)?;
-        let Some(content) = value(&line, &["message", "content"]) else { return Ok(()) };
+        let Some(content) = member_at(&line, &["message", "content"]) else { return Ok(()) };
         let new = without_wide_images(content);
         draft.set(ix, &["message", "content"], &new, Check::OversizeImage)
     }
@@ -457,8 +457,8 @@ impl Round<'_> {
         for ix in self.session.tree.subtree(ix) {
             let line = draft.bytes(ix)?;
             if self.session.entries.flags(ix).has(Flags::SIDECHAIN)
-                && value(&line, &["isSidechain"]) == Some(b"true")
-                && value(&line, &["agentId"]).is_none()
+                && member_at(&line, &["isSidechain"]) == Some(b"true")
+                && member_at(&line, &["agentId"]).is_none()
             {
                 draft.set(ix, &["isSidechain"], b"false", Check::SidechainTrunk)?;
             }
@@ -548,9 +548,10 @@ fn without_wide_images(content: &[u8]) -> Vec<u8> {
     let mut from = 0;
     for block in each_item(content) {
         let at = place_in(content, block);
-        let new = match value(block, &["type"]) {
+        let new = match member_at(block, &["type"]) {
             Some(b"\"image\"") if image::inspect(block).oversize > 0 => {
-                let data = value(block, &["source", "data"]).or(value(block, &["data"])).unwrap_or_default();
+                let data =
+                    member_at(block, &["source", "data"]).or(member_at(block, &["data"])).unwrap_or_default();
                 let size = match image::pixels(data.strip_prefix(b"\"").unwrap_or(data)) {
                     Some((wide, high)) => format!("{wide} × {high} pixels"),
                     None => format!("{} bytes of base64", data.len()),
@@ -558,7 +559,7 @@ fn without_wide_images(content: &[u8]) -> Vec<u8> {
                 let note = format!("[A picture of {size} was taken out: it is larger than providers take.]");
                 [b"{\"type\":\"text\",\"text\":", &json(Some(&note))[..], b"}"].concat()
             }
-            Some(b"\"tool_result\"") => match value(block, &["content"]) {
+            Some(b"\"tool_result\"") => match member_at(block, &["content"]) {
                 Some(inner) if image::inspect(inner).oversize > 0 => {
                     set_field(block, &["content"], &without_wide_images(inner))
                         .unwrap_or_else(|| block.to_vec())

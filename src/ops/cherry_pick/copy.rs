@@ -320,7 +320,7 @@ impl<'c> Copier<'c> {
 
     /// Counts replies with tokens, and sets the tokens to zero if requested.
     fn usage(&mut self, line: &[u8], edits: &mut Edits<'_>) {
-        let Some(usage) = crate::json::value(line, &["message", "usage"]) else { return };
+        let Some(usage) = crate::json::member_at(line, &["message", "usage"]) else { return };
         let zeroed = zeroed(usage);
         if zeroed == usage {
             return;
@@ -406,7 +406,7 @@ fn time_of(format: Format, time: Time) -> Vec<u8> {
 
 /// Removes the thinking blocks from a message; returns `false` if nothing would be left.
 fn strip_thinking(line: &[u8], edits: &mut Edits<'_>) -> bool {
-    let Some(content) = crate::json::value(line, &["message", "content"]) else { return true };
+    let Some(content) = crate::json::member_at(line, &["message", "content"]) else { return true };
     let items: Vec<&[u8]> = each_item(content).collect();
     let thinks = |item: &&[u8]| {
         matches!(

@@ -270,8 +270,8 @@ fn never(from: Snapshot<'_>, into: Snapshot<'_>, picked: Picked) -> Result<Optio
             "reset_boundary" if !picked.named => Some(Why::Reset),
             "custom" => {
                 let line = from.line(ix)?;
-                let ours = crate::json::value(&line, &["customType"]) == Some(b"\"bough.cherry-pick\"")
-                    || crate::json::value(&line, &["data", "bough"]).is_some();
+                let ours = crate::json::member_at(&line, &["customType"]) == Some(b"\"bough.cherry-pick\"")
+                    || crate::json::member_at(&line, &["data", "bough"]).is_some();
                 ours.then_some(Why::Marker)
             }
             _ => None,

@@ -25,13 +25,13 @@ pub(crate) fn differ(from: Format, into: Format) -> bool {
 
 /// Returns why the other agent does not know an entry, or `None` if it does.
 pub(crate) fn unknown(into: Format, ty: &str, line: &[u8]) -> Option<Why> {
-    let role = crate::json::value(line, &["message", "role"]).unwrap_or_default();
+    let role = crate::json::member_at(line, &["message", "role"]).unwrap_or_default();
     let unknown = if into == Format::Omp {
         PI.contains(&ty) || role == b"\"system\""
     } else {
         // pi ignores a model of any role except the usual one.
         let other_role = ty == "model_change"
-            && crate::json::value(line, &["role"]).is_some_and(|role| role != b"\"default\"");
+            && crate::json::member_at(line, &["role"]).is_some_and(|role| role != b"\"default\"");
         OMP.contains(&ty) || OMP_ROLES.contains(&role) || other_role
     };
     unknown.then_some(Why::Unknown)
@@ -102,7 +102,7 @@ const BLOB: &[u8] = b"blob:sha256:";
 fn blobs(line: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut out = Vec::new();
     let contents =
-        [crate::json::value(line, &["message", "content"]), crate::json::value(line, &["content"])];
+        [crate::json::member_at(line, &["message", "content"]), crate::json::member_at(line, &["content"])];
     for block in contents.into_iter().flatten().flat_map(each_item) {
         if let Some(value) = member(block, "data")
             && value.len() > BLOB.len() + 2

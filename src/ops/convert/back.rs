@@ -298,7 +298,7 @@ impl Back<'_> {
                 let Some(first) = entries.first() else { continue };
                 let line = self.old.line(*first)?;
                 let names = self.old.session.format.names();
-                let parent = crate::json::value(&line, &[names.parent]).map(<[u8]>::to_vec);
+                let parent = crate::json::member_at(&line, &[names.parent]).map(<[u8]>::to_vec);
                 writer.fixed.insert(at, (of_line, parent));
                 continue;
             }

@@ -89,13 +89,13 @@ fn read(side: Snapshot<'_>, path: impl Iterator<Item = Ix>, all: bool) -> io::Re
 
 /// Images are compared as they are stored.
 fn images(line: &[u8], into: &mut DefaultHasher) {
-    let content = crate::json::value(line, &["message", "content"]).unwrap_or_default();
+    let content = crate::json::member_at(line, &["message", "content"]).unwrap_or_default();
     let mut todo: Vec<&[u8]> = each_item(content).collect();
     while let Some(block) = todo.pop() {
         for key in ["data", "source"] {
-            crate::json::value(block, &[key]).hash(into);
+            crate::json::member_at(block, &[key]).hash(into);
         }
-        if let Some(inside) = crate::json::value(block, &["content"]) {
+        if let Some(inside) = crate::json::member_at(block, &["content"]) {
             todo.extend(each_item(inside));
         }
     }

@@ -10,7 +10,7 @@ use crate::format::claude::compactions::before_it_was_gone;
 use crate::format::claude::graph::{ClaudeGraph, Way};
 use crate::format::claude::{KeptLists, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
-use crate::json::{Edits, string, value};
+use crate::json::{Edits, member_at, string};
 use crate::model::{Change, Flags, Ix, Key, Piece, Source, Span, Time};
 use crate::ops::{Error, Snapshot, ids, label, switch};
 use std::collections::{HashMap, HashSet};
@@ -210,7 +210,7 @@ impl Copy<'_> {
             return self.first_object(ix, &line, above);
         };
         if let Some(stripped) = &stripped
-            && let Some(metadata) = value(stripped, &["compactMetadata"])
+            && let Some(metadata) = member_at(stripped, &["compactMetadata"])
         {
             edits.set("compactMetadata", metadata);
         }
@@ -261,7 +261,7 @@ impl Copy<'_> {
             edits.set("isSidechain", b"false");
             edits.remove("agentId");
         }
-        if let (Some(old), Some(uuid)) = (&self.old, value(line, &["uuid"])) {
+        if let (Some(old), Some(uuid)) = (&self.old, member_at(line, &["uuid"])) {
             let mut forked = b"{\"sessionId\":".to_vec();
             forked.extend(Format::Claude.quoted(old));
             forked.extend_from_slice(b",\"messageUuid\":");
@@ -315,7 +315,7 @@ impl Copy<'_> {
             let ty = if long {
                 Some("content-replacement".into())
             } else {
-                value(&head, &["type"]).and_then(string)
+                member_at(&head, &["type"]).and_then(string)
             };
             let Some(at) = types.iter().position(|wanted| ty.as_deref() == Some(*wanted)) else { continue };
             if types[at] != "content-replacement" {
@@ -427,7 +427,9 @@ pub fn anchors<'e>(
         }
         let line = whole.line(*ix)?;
         out.extend(Content::read(session.format, &line).calls().map(|(id, ..)| id.to_owned()));
-        out.extend(value(&line, &["toolUseResult", "agentId"]).and_then(string).map(|id| id.into_owned()));
+        out.extend(
+            member_at(&line, &["toolUseResult", "agentId"]).and_then(string).map(|id| id.into_owned()),
+        );
     }
     Ok(out)
 }

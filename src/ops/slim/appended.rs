@@ -8,7 +8,7 @@ use super::parts::{MARK, is_thinking};
 use super::{Amount, Found, Slim, SlimOptions, Slimmed, not_proven};
 use crate::context::{Context, Message, Patch};
 use crate::format::{Addition, Format, Ids, New, Session};
-use crate::json::{each_item, member, place_in, string, value};
+use crate::json::{each_item, member, member_at, place_in, string};
 use crate::model::{Ix, Key, Piece, Plan, Planned, Source, Span, Time};
 use crate::ops::rewrite::Rewrite;
 use crate::ops::switch::Lines;
@@ -126,7 +126,7 @@ fn compare(
         before.source.read(session.span(entry), &mut line)?;
         planned.read(after.span(edit), &mut new_line)?;
         let old = content_of(session.entries.ty(entry), &line).unwrap_or_default();
-        let new = value(&new_line, &["replacement", "content"]).unwrap_or_default();
+        let new = member_at(&new_line, &["replacement", "content"]).unwrap_or_default();
         if !is_slimmed(old, new) {
             let line = session.entries.line(entry);
             return Err(not_proven(&format!("more than was asked for would change on line {line}")));
@@ -166,7 +166,7 @@ impl<'a> Edits<'a> {
         let mut out = Edits { whole, edited: HashSet::new(), line: Vec::new() };
         for ix in session.entries.all().filter(|ix| session.entries.ty(*ix) == "context_edit") {
             source.read(session.span(ix), &mut out.line)?;
-            let target = value(&out.line, &["targetId"]).and_then(string);
+            let target = member_at(&out.line, &["targetId"]).and_then(string);
             out.edited.extend(target.map(|target| Key::hash(target.as_bytes())));
         }
         Ok(out)

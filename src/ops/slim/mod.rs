@@ -15,7 +15,7 @@ use super::rewrite::Rewrite;
 use super::{Error, Snapshot, branches, ids};
 use crate::context::{Context, Message};
 use crate::format::{Block, Format, Ids, OtherKind, Session};
-use crate::json::{Edits, string, value};
+use crate::json::{Edits, member_at, string};
 use crate::model::{Change, Ix, Key, Kind, Piece, Plan, Planned, Span, Target, Time};
 use crate::ops::turns::Thread;
 use parts::{MARK, Part, is_only_thinking, parts};
@@ -169,7 +169,7 @@ pub fn report(whole: Snapshot<'_>) -> Result<BTreeMap<String, Amount>, Error> {
     };
     for ix in session.entries.all().filter(|ix| session.entries.file(*ix) == 0) {
         source.read(session.span(ix), &mut line)?;
-        let custom = value(&line, &["customType"]).and_then(string);
+        let custom = member_at(&line, &["customType"]).and_then(string);
         let kinds = Kinds::everything(custom.iter().map(|ty| ty.clone().into_owned()).collect());
         let mut rest = line.len() as u64;
         for part in parts(session, ix, &line, &kinds) {
@@ -259,7 +259,7 @@ fn is_snapshot(whole: Snapshot<'_>, span: Span) -> io::Result<bool> {
         return Ok(false);
     }
     let head = whole.source.bytes(Span { len: span.len.min(256), ..span })?;
-    let ty = value(&head, &["type"]).and_then(string);
+    let ty = member_at(&head, &["type"]).and_then(string);
     Ok(matches!(ty.as_deref(), Some("file-history-snapshot" | "file-history-delta" | "attribution-snapshot")))
 }
 
@@ -499,7 +499,7 @@ impl<'a> Slim<'a> {
             session.entries.all().filter(|ix| matches!(session.entries.ty(*ix), "custom" | "custom_message"))
         {
             source.read(session.span(ix), &mut line)?;
-            let ty = value(&line, &["customType"]).and_then(string).unwrap_or_default();
+            let ty = member_at(&line, &["customType"]).and_then(string).unwrap_or_default();
             if self.options.kinds.custom.iter().any(|wanted| *wanted == ty) {
                 types.insert(ix, ty.into_owned());
             }

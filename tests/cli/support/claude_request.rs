@@ -54,7 +54,7 @@ pub fn kind(opened: &Opened, entry: Option<Ix>, part: &Part) -> Option<&'static 
 /// Returns the id of an entry as it is stored.
 pub fn id(opened: &Opened, ix: Ix) -> String {
     let line = opened.files.bytes(opened.session.span(ix)).unwrap();
-    let id = bough::internals::json::value(&line, &["uuid"]).unwrap_or_default();
+    let id = bough::internals::json::member_at(&line, &["uuid"]).unwrap_or_default();
     bough::internals::json::string(id)
         .map_or_else(|| String::from_utf8_lossy(id).into_owned(), |id| id.into_owned())
 }

@@ -66,7 +66,7 @@ pub fn claude_facts(opened: &Opened) -> Value {
 
 fn uuid(opened: &Opened, ix: Ix) -> String {
     let line = opened.files.bytes(opened.session.span(ix)).unwrap();
-    let id = bough::internals::json::value(&line, &["uuid"]).unwrap_or_default();
+    let id = bough::internals::json::member_at(&line, &["uuid"]).unwrap_or_default();
     bough::internals::json::string(id).unwrap_or_default().into_owned()
 }
 

@@ -5,7 +5,7 @@ use crate::fsck::checks::check_of;
 use crate::fsck::repair::Round;
 use crate::fsck::repair::draft::Draft;
 use crate::fsck::table::Check;
-use crate::json::value;
+use crate::json::member_at;
 use crate::model::Ix;
 use std::io;
 
@@ -40,6 +40,6 @@ impl Round<'_> {
 
 /// Returns whether a message contains more than its calls, if these have a list of their own.
 fn says_more(line: &[u8], path: &[&str]) -> bool {
-    let content = value(line, &["message", "content"]);
+    let content = member_at(line, &["message", "content"]);
     path == ["message", "tool_calls"] && !matches!(content, None | Some(b"null" | b"\"\"" | b"[]"))
 }

@@ -4,7 +4,7 @@ use crate::format::{Format, NoteKind};
 use crate::fsck::checks::Finder;
 use crate::fsck::excerpt::short;
 use crate::fsck::table::Check;
-use crate::json::value;
+use crate::json::member_at;
 use crate::model::{Flags, Ix, Key, Parent};
 use std::collections::HashSet;
 use std::io;
@@ -49,7 +49,7 @@ impl Finder<'_> {
             let time = session.entries.time(ix);
             // The format of the design document needs no times.
             let needs_none = || -> io::Result<bool> {
-                Ok(session.format == Format::PiDesign && value(&self.line(ix)?, &["timestamp"]).is_none())
+                Ok(session.format == Format::PiDesign && member_at(&self.line(ix)?, &["timestamp"]).is_none())
             };
             if !time.is_some() && session.entries.ty(ix) != "title" && !needs_none()? {
                 self.entry(Check::BadTimestamp, ix, None, |_, _| {
@@ -101,7 +101,7 @@ impl Finder<'_> {
         for note in self.notes_of(NoteKind::OddParent).filter(|note| session.tree.is_in_tree(note.entry)) {
             self.entry(Check::DanglingParent, note.entry, None, |finder, _| {
                 let line = finder.line(note.entry)?;
-                let parent = value(&line, &[session.format.names().parent]).unwrap_or_default();
+                let parent = member_at(&line, &[session.format.names().parent]).unwrap_or_default();
                 Ok(format!("the parent is not an id: {}", short(parent)))
             })?;
         }

@@ -8,7 +8,7 @@ use crate::fsck::lines::recover::{Above, Recovery, Torn};
 use crate::fsck::repair::draft::{Draft, json};
 use crate::fsck::repair::{RepairOptions, Round};
 use crate::fsck::table::Check;
-use crate::json::{string_of, value};
+use crate::json::{member_at, string_of};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -85,7 +85,7 @@ impl Round<'_> {
         for finding in links {
             let Some(ix) = finding.entry else { continue };
             let line = self.source.bytes(session.span(ix))?;
-            let named = value(&line, &[session.format.names().parent]).unwrap_or(b"null");
+            let named = member_at(&line, &[session.format.names().parent]).unwrap_or(b"null");
             let parent = id_of(&line, &[session.format.names().parent]).unwrap_or_default();
             let check = finding.check;
             let mut place = None;
@@ -222,7 +222,7 @@ impl Round<'_> {
         let (session, side) = self.strand(ix);
         let session = session.map(|session| &self.session.entries.sessions()[session]);
         Ok(string_of(&bytes, "sessionId").as_ref() == session
-            && (value(&bytes, &["isSidechain"]) == Some(b"true")) == side)
+            && (member_at(&bytes, &["isSidechain"]) == Some(b"true")) == side)
     }
 
     fn can_be_parent(&self, ix: Ix) -> bool {

@@ -7,7 +7,7 @@ use crate::fsck::finding::Finding;
 use crate::fsck::repair::draft::{Draft, json};
 use crate::fsck::repair::{RepairOptions, Round};
 use crate::fsck::table::Check;
-use crate::json::{Edits, each_item, place_in, string_of, value};
+use crate::json::{Edits, each_item, member_at, place_in, string_of};
 use crate::model::{Ix, Key, Kind, Source, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -161,7 +161,7 @@ impl Round<'_> {
         let line = draft.bytes(ix)?;
         let ids = tool_ids(self.session.format, &line);
         let mut seen: HashMap<Key, usize> = HashMap::new();
-        let content = value(&line, &["message", "content"]).unwrap_or_default();
+        let content = member_at(&line, &["message", "content"]).unwrap_or_default();
         let at_fault: Vec<bool> = each_item(content)
             .map(|block| {
                 let place = place_in(&line, block);
@@ -527,7 +527,7 @@ fn names_of_calls(format: Format, line: &[u8]) -> HashMap<String, String> {
     if matches!(format, Format::Claude | Format::Chimera) {
         return HashMap::new();
     }
-    let blocks = crate::format::content::blocks(value(line, &["message", "content"]).unwrap_or_default());
+    let blocks = crate::format::content::blocks(member_at(line, &["message", "content"]).unwrap_or_default());
     let called = blocks.into_iter().filter_map(|block| match block {
         crate::format::Block::Call { id, name, .. } => Some((id.to_string(), name.to_string())),
         _ => None,
@@ -546,7 +546,7 @@ struct Near {
 
 impl Near {
     fn read(format: Format, line: &[u8], now: Option<Time>) -> Near {
-        let raw = |key: &str| value(line, &[key]).map(|raw| String::from_utf8_lossy(raw).into_owned());
+        let raw = |key: &str| member_at(line, &[key]).map(|raw| String::from_utf8_lossy(raw).into_owned());
         let time = raw("timestamp").unwrap_or_else(|| "\"1970-01-01T00:00:00.000Z\"".into());
         let millis = crate::model::parse_time(string_of(line, "timestamp").unwrap_or_default().as_bytes());
         let millis = if millis.is_some() { millis } else { now.unwrap_or(Time(0)) };
