@@ -1,6 +1,6 @@
 //! Writing JSON strings, and setting one field of an object without touching its other bytes.
 
-use super::value::members;
+use super::members::members;
 
 /// How a string that bough writes is escaped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

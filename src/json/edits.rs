@@ -1,6 +1,6 @@
 //! Several changes to one object, collected and then applied at once.
 
-use super::value::{Member, members};
+use super::members::{Member, members};
 use super::{Escapes, quoted, write_string};
 use std::ops::Range;
 

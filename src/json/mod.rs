@@ -12,18 +12,19 @@ mod edits;
 mod fields;
 mod grammar;
 mod keys;
+mod members;
 mod object;
 mod prefilter;
 mod pretty;
 mod reader;
 mod scan;
 mod string;
-mod value;
 
 pub use bytewise::{DEPTH, ENDS_IN_STRING, TOO_DEEP};
 pub use edit::{Escapes, quoted, set_field, write_string};
 pub use edits::Edits;
 pub use fields::{Block, BlockKind, Field, Str, Value};
+pub use members::members;
 pub use object::{
     Members, each_item, each_member, each_object, end_of_string, member, member_at, member_of_whole,
     place_in, string, string_of, text,
@@ -32,4 +33,3 @@ pub use prefilter::{Prefilter, Run, is_plain};
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use string::decode;
-pub use value::members;
