@@ -130,7 +130,7 @@ pub fn items(
                 Block::Result { call, is_error, text } => {
                     let (text, cut) = cut_off(text, options.results);
                     left_out.results += usize::from(cut > 0);
-                    let answer = Answer { text, is_error: *is_error, cut };
+                    let answer = Answer { text: text.to_owned(), is_error: *is_error, cut };
                     is_answer = true;
                     match open.remove(&**call) {
                         Some((item, part)) => {
@@ -190,12 +190,12 @@ pub(super) fn arguments_of(arguments: &[u8]) -> Vec<(String, String)> {
 }
 
 /// The start of a text, of at most so many bytes, and how many more there are.
-pub(super) fn cut_off(text: &str, most: Option<usize>) -> (String, usize) {
-    let Some(mut end) = most.filter(|most| *most < text.len()) else { return (text.to_owned(), 0) };
+pub(super) fn cut_off(text: &str, most: Option<usize>) -> (&str, usize) {
+    let Some(mut end) = most.filter(|most| *most < text.len()) else { return (text, 0) };
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    (text[..end].to_owned(), text.len() - end)
+    (&text[..end], text.len() - end)
 }
 
 impl Item {

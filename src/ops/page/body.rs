@@ -1,6 +1,7 @@
 //! The bodies of entries: what the page's script reads from a chunk.
 
-use super::{Images, Options, ResultText, Writer, Written};
+use super::elements::Writer;
+use super::{Images, Options, ResultText, Written};
 use crate::context::{Context, Message, Origin};
 use crate::format::{Block, Content, Session, Usage};
 use crate::json::{each_item, member, string, text};
@@ -9,6 +10,7 @@ use crate::ops::document::{arguments_of, cut_off};
 use crate::ops::redact::Redact;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
@@ -43,6 +45,7 @@ impl<'o> Bodies<'o> {
     pub(super) fn write(
         &mut self,
         content: &Content<'_>,
+        usage: Option<&Usage>,
         line: &[u8],
         files: Vec<Option<ResultText>>,
         redact: &mut dyn Redact,
@@ -75,7 +78,8 @@ impl<'o> Bodies<'o> {
                     match files.next().flatten() {
                         None => add(chunk, &("r", call, u8::from(*is_error), shown))?,
                         Some(file) => {
-                            let text = file.text.map(|text| self.cut(&redact.text(&text)));
+                            let text = file.text.map(|text| redact.text(&text).into_owned());
+                            let text = text.as_deref().map(|text| self.cut(text));
                             let file = (redact.text(&file.heading), text, file.more);
                             add(chunk, &("r", call, u8::from(*is_error), shown, file))?;
                         }
@@ -101,8 +105,8 @@ impl<'o> Bodies<'o> {
             chunk.extend_from_slice(b",\"m\":");
             add(chunk, model)?;
         }
-        if let Some(usage) = content.usage() {
-            let cost = cost(&usage, content.model.as_deref().unwrap_or_default(), self.options);
+        if let Some(usage) = usage {
+            let cost = cost(usage, content.model.as_deref().unwrap_or_default(), self.options);
             chunk.extend_from_slice(b",\"u\":");
             add(chunk, &(usage.input, usage.output, usage.cache_read, usage.cache_write, cost))?;
         }
@@ -111,7 +115,7 @@ impl<'o> Bodies<'o> {
     }
 
     /// Returns a result as far as it is shown.
-    fn cut(&mut self, text: &str) -> String {
+    fn cut<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let (text, is_cut) = result_as_shown(text, self.options);
         self.written.results += usize::from(is_cut);
         text
@@ -154,10 +158,10 @@ fn is_shown(block: &Block<'_>, options: &Options) -> bool {
 }
 
 /// Returns a result as far as it is shown, and whether it is cut.
-fn result_as_shown(text: &str, options: &Options) -> (String, bool) {
+fn result_as_shown<'t>(text: &'t str, options: &Options) -> (Cow<'t, str>, bool) {
     match cut_off(text, options.results) {
-        (text, 0) => (text, false),
-        (text, cut) => (format!("{text}\n… {cut} more bytes were left out"), true),
+        (text, 0) => (text.into(), false),
+        (text, cut) => (format!("{text}\n… {cut} more bytes were left out").into(), true),
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod beside;
 mod body;
+mod elements;
 mod figures;
 mod plain;
 mod sessions;
@@ -23,12 +24,11 @@ use super::rows::{Order, Rows};
 use super::stats::{Prices, touched_files};
 use super::{filter, ids};
 use crate::format::{Content, Session, call_words};
-use crate::model::{Count, Ix, Key, Kind, Source};
+use crate::model::{Count, Ix, Key, Kind, ReadAhead, Source};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use body::Bodies;
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
+use elements::Writer;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -44,9 +44,6 @@ const JS: [&str; 3] = [include_str!("markdown.js"), include_str!("inflate.js"), 
 
 /// How many bytes of bodies are in a chunk before the next one begins.
 const CHUNK: usize = 256 * 1024;
-
-/// How much effort goes into deflating: more costs far more time than it saves bytes.
-const EFFORT: u32 = 1;
 
 /// How many characters of an entry are in the index.
 const SUMMARY: usize = 140;
@@ -133,7 +130,10 @@ impl Columns {
 /// Adds a text as one line, of at most so many characters.
 fn add_line(into: &mut String, text: &str, most: usize) {
     let end = if text.len() > most { text.char_indices().nth(most).map(|(end, _)| end) } else { None };
-    into.extend(text[..end.unwrap_or(text.len())].chars().map(|sign| if sign == '\n' { ' ' } else { sign }));
+    for (at, part) in text[..end.unwrap_or(text.len())].split('\n').enumerate() {
+        into.push_str(if at > 0 { " " } else { "" });
+        into.push_str(part);
+    }
     into.push_str(if end.is_some() { "…\n" } else { "\n" });
 }
 
@@ -220,7 +220,7 @@ pub fn write(
     redact: &mut dyn Redact,
     out: &mut dyn Write,
 ) -> io::Result<Written> {
-    let mut writer = Writer { out, bytes: 0 };
+    let mut writer = Writer::new(out);
     let (js, css) = (without_comments(&JS.concat()), without_comments(CSS));
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src blob:; base-uri 'none'; form-action 'none'",
@@ -250,18 +250,21 @@ pub fn write(
     let (mut columns, mut facts) = (Columns::default(), Facts::default());
     let mut bodies = Bodies::new(options);
     let mut calls = Calls::default();
-    let (mut chunk, mut stored) = (vec![b'['], Vec::new());
+    let (mut chunk, mut ahead) = (Vec::new(), ReadAhead::default());
     for (at, ix) in entries.iter().enumerate() {
-        if chunk.len() == 1 {
+        if chunk.is_empty() {
             facts.chunk.push(at);
+            chunk.push(b'[');
         } else {
             chunk.extend_from_slice(b",\n");
         }
-        source.read(session.span(*ix), &mut stored)?;
-        let line = redact.line(&stored);
+        let next = entries[at + 1..].iter().map(|ix| session.span(*ix));
+        let stored = ahead.read(source, session.span(*ix), next)?;
+        let line = redact.line(stored);
         let content = Content::read(session.format, &line);
         let files = (beside.result_texts)(*ix, &line, &content);
-        bodies.write(&content, &line, files, redact, &mut writer, &mut chunk)?;
+        let usage = content.usage();
+        bodies.write(&content, usage.as_ref(), &line, files, redact, &mut writer, &mut chunk)?;
         let kind = filter::shown_kind(session, *ix);
         let parent = session.tree.ancestors(*ix).skip(1).find_map(numbered);
         let time = session.entries.time(*ix);
@@ -269,7 +272,7 @@ pub fn write(
         let talk = if filter::any_conversation(session, *ix) { TALK } else { 0 };
         let failed = if content.failed() { FAILED } else { 0 };
         columns.add(
-            &redact.text(&ids::name_in(session, &stored, *ix)),
+            &redact.text(&ids::name_in(session, stored, *ix)),
             &content.summary_of(calls.words(&content)),
             time.is_some().then_some(time.0),
             parent.map_or(0, |parent| at as i32 - parent as i32),
@@ -281,7 +284,7 @@ pub fn write(
         if let Some(label) = session.labels.label(*ix) {
             facts.label.insert(at.to_string(), redact.text(label).into());
         }
-        if let Some(usage) = content.usage().filter(|usage| usage.tokens() > 0) {
+        if let Some(usage) = usage.filter(|usage| usage.tokens() > 0) {
             let model = content.model.as_deref().unwrap_or_default();
             let group = session.entries.group(*ix);
             if let Some(before) = facts.replies.insert(group, at).filter(|_| group.is_some()) {
@@ -301,12 +304,15 @@ pub fn write(
             facts.note.insert(at.to_string(), notes.into());
         }
         if chunk.len() > CHUNK {
+            chunk.push(b']');
             writer.chunk(&mut chunk)?;
         }
     }
-    if chunk.len() > 1 {
+    if !chunk.is_empty() {
+        chunk.push(b']');
         writer.chunk(&mut chunk)?;
     }
+    writer.finish_chunks()?;
     let place = |ix: Option<Ix>| ix.and_then(numbered).map_or(-1, |at| at as i64);
     let last = entries.last().copied();
     let leaf =
@@ -428,39 +434,6 @@ fn without_comments(code: &str) -> String {
         let _ = writeln!(out, "{line}");
         out
     })
-}
-
-struct Writer<'w> {
-    out: &'w mut dyn Write,
-    bytes: u64,
-}
-
-impl Writer<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.bytes += bytes.len() as u64;
-        self.out.write_all(bytes)
-    }
-
-    fn chunk(&mut self, chunk: &mut Vec<u8>) -> io::Result<()> {
-        chunk.push(b']');
-        self.element("chunk", chunk)?;
-        chunk.truncate(1);
-        Ok(())
-    }
-
-    /// Writes bytes as an inert element, deflated.
-    fn element(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 3), Compression::new(EFFORT));
-        encoder.write_all(bytes)?;
-        let encoded = STANDARD.encode(encoder.finish()?);
-        self.encoded(name, encoded.as_bytes())
-    }
-
-    fn encoded(&mut self, name: &str, encoded: &[u8]) -> io::Result<()> {
-        self.write(format!("<script type=\"application/x-bough-{name}\">").as_bytes())?;
-        self.write(encoded)?;
-        self.write(b"</script>\n")
-    }
 }
 
 /// The words of the calls that were seen last.
