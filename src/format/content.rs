@@ -296,16 +296,21 @@ impl<'l> Content<'l> {
     /// Like [`Content::summary`], for a tool result whose call is given as text (by `call_words`):
     /// `cargo test → 3 passed`.
     pub fn summary_of(&self, call: &str) -> String {
+        self.summary_by(call, &one_line)
+    }
+
+    /// Like [`Content::summary_of`], with another way to make one line of a text that a person or a model wrote.
+    pub fn summary_by(&self, call: &str, line: &dyn Fn(&str) -> String) -> String {
         match self.answer(call) {
             None => {
                 // The text that a user of Claude Code typed is shown without what Claude Code put
                 // before it.
                 let typed = if self.ty == "user" { super::claude::typed_in(self) } else { None };
                 let text = match typed {
-                    Some(typed) => one_line(&typed),
-                    None => one_line(&unmarked(&self.text)),
+                    Some(typed) => line(&typed),
+                    None => line(&unmarked(&self.text)),
                 };
-                if text.is_empty() { self.without_text() } else { text }
+                if text.is_empty() { self.without_text(line) } else { text }
             }
             Some((asked, said)) if asked.is_empty() => format!("→ {said}"),
             Some((asked, said)) => format!("{asked} → {said}"),
@@ -355,7 +360,7 @@ impl<'l> Content<'l> {
     }
 
     /// Returns the summary of a message that has no text.
-    fn without_text(&self) -> String {
+    fn without_text(&self, line: &dyn Fn(&str) -> String) -> String {
         let mut calls = String::new();
         for (_, name, arguments) in self.calls() {
             if !calls.is_empty() {
@@ -373,7 +378,7 @@ impl<'l> Content<'l> {
         let mut thought = None;
         for block in &self.blocks {
             match block {
-                Block::Thinking { text, .. } if thought.is_none() => thought = Some(one_line(text)),
+                Block::Thinking { text, .. } if thought.is_none() => thought = Some(line(text)),
                 Block::Image { mime, .. } => return format!("an image ({mime})"),
                 Block::Other(ty) => return format!("({ty})"),
                 _ => {}
@@ -778,8 +783,13 @@ fn unmarked(text: &str) -> Cow<'_, str> {
 fn one_line(text: &str) -> String {
     let mut out = String::new();
     let mut room = SUMMARY;
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
+    let mut is_after_space = false;
+    for character in text.chars() {
+        if character.is_whitespace() {
+            is_after_space = !out.is_empty();
+            continue;
+        }
+        if std::mem::take(&mut is_after_space) {
             if room < 2 {
                 out.push('…');
                 break;
@@ -787,16 +797,12 @@ fn one_line(text: &str) -> String {
             out.push(' ');
             room -= 1;
         }
-        // No word has more characters than bytes.
-        if word.len() > room
-            && let Some((cut, _)) = word.char_indices().nth(room)
-        {
-            out.push_str(&word[..cut]);
+        if room == 0 {
             out.push('…');
             break;
         }
-        out.push_str(word);
-        room -= word.chars().count();
+        out.push(character);
+        room -= 1;
     }
     out
 }

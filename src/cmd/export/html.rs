@@ -121,7 +121,8 @@ fn first_prompt(opened: &Opened) -> io::Result<String> {
         return Ok(String::new());
     };
     let line = opened.files.bytes(session.span(first))?;
-    let summary = Content::read(session.format, &line).summary();
+    let summary =
+        Content::read(session.format, &line).summary_by("", &|text| page::first_words(text, TITLE + 1));
     Ok(match summary.char_indices().nth(TITLE) {
         Some((end, _)) => format!("{}…", &summary[..end]),
         None => summary,

@@ -13,11 +13,13 @@ mod elements;
 mod figures;
 mod plain;
 mod sessions;
+mod words;
 
 pub use beside::{Beside, Link, ResultText, Started};
 pub use figures::{Chart, FigureTable, Figures, figures};
 pub use plain::{MOST as PLAIN_MOST, plain};
 pub use sessions::{Listed, sessions};
+pub use words::first_words;
 
 use super::redact::Redact;
 use super::rows::{Order, Rows};
@@ -273,7 +275,7 @@ pub fn write(
         let failed = if content.failed() { FAILED } else { 0 };
         columns.add(
             &redact.text(&ids::name_in(session, stored, *ix)),
-            &content.summary_of(calls.words(&content)),
+            &summary(&content, kind, calls.words(&content)),
             time.is_some().then_some(time.0),
             parent.map_or(0, |parent| at as i32 - parent as i32),
             Kind::ALL.iter().position(|known| *known == kind).unwrap_or(0) as u8,
@@ -404,6 +406,18 @@ fn numbered_map<T>(
         Some((numbered(*ix)?.to_string(), items.into()))
     });
     all.collect()
+}
+
+/// Returns the first words of an entry. `call` is that of a result.
+fn summary(content: &Content<'_>, kind: Kind, call: &str) -> String {
+    if !matches!(kind, Kind::User | Kind::Assistant | Kind::Summary | Kind::Compaction) {
+        return content.summary_of(call);
+    }
+    content.summary_by(call, &|text| {
+        // bough's own words are not Markdown, and what follows them may begin with a heading.
+        let own = content.text.get(..content.words).filter(|own| text.starts_with(own)).unwrap_or_default();
+        format!("{own}{}", first_words(&text[own.len()..], SUMMARY + 1))
+    })
 }
 
 /// How much a compaction replaced, if its line says that and its first words do not.
