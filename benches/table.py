@@ -135,10 +135,10 @@ def main():
     os.environ.update(HOME=folder, XDG_STATE_HOME=folder, XDG_CONFIG_HOME=folder)
     size = args.size * 1_000_000
     rows = [
-        ("typical: entries of 1.9 KB", "typical.jsonl", lambda path: pi(path, size, 1600), ["fsck", "branches", "log --all --oneline -n 20", "log --oneline -n 20"]),
+        ("typical: entries of 1.9 KB", "typical.jsonl", lambda path: pi(path, size, 1600), ["fsck", "branches", "log --all --oneline -n 20", "log --oneline -n 20", "export --to html"]),
         ("small: entries of 250 B", "small.jsonl", lambda path: pi(path, size, 60), ["fsck", "branches"]),
         ("one chain", "chain.jsonl", lambda path: pi(path, size, 1600, True), ["branches"]),
-        ("Codex", "codex.jsonl", lambda path: codex(path, size), ["fsck", "status", "log --oneline -n 20", "stats"]),
+        ("Codex", "codex.jsonl", lambda path: codex(path, size), ["fsck", "status", "log --oneline -n 20", "stats", "export --to html"]),
         ("one line", "line.jsonl", lambda path: one_line(path, size), ["fsck"]),
     ]
     print("| session | command | ms | ÷ `wc -l` | ÷ `jq -c .type` | MiB |\n| --- | --- | --- | --- | --- | --- |")
