@@ -45,7 +45,6 @@ impl<'o> Bodies<'o> {
     pub(super) fn write(
         &mut self,
         content: &Content<'_>,
-        usage: Option<&Usage>,
         line: &[u8],
         files: Vec<Option<ResultText>>,
         redact: &mut dyn Redact,
@@ -105,8 +104,8 @@ impl<'o> Bodies<'o> {
             chunk.extend_from_slice(b",\"m\":");
             add(chunk, model)?;
         }
-        if let Some(usage) = usage {
-            let cost = cost(usage, content.model.as_deref().unwrap_or_default(), self.options);
+        if let Some(usage) = content.usage() {
+            let cost = cost(&usage, content.model.as_deref().unwrap_or_default(), self.options);
             chunk.extend_from_slice(b",\"u\":");
             add(chunk, &(usage.input, usage.output, usage.cache_read, usage.cache_write, cost))?;
         }

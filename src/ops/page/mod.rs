@@ -26,7 +26,7 @@ use super::rows::{Order, Rows};
 use super::stats::{Prices, touched_files};
 use super::{filter, ids};
 use crate::format::{Content, Session, call_words};
-use crate::model::{Count, Ix, Key, Kind, ReadAhead, Source};
+use crate::model::{Count, Ix, Key, Kind, LineReader, Source};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use body::Bodies;
@@ -252,7 +252,7 @@ pub fn write(
     let (mut columns, mut facts) = (Columns::default(), Facts::default());
     let mut bodies = Bodies::new(options);
     let mut calls = Calls::default();
-    let (mut chunk, mut ahead) = (Vec::new(), ReadAhead::default());
+    let (mut chunk, mut lines) = (Vec::new(), LineReader::default());
     for (at, ix) in entries.iter().enumerate() {
         if chunk.is_empty() {
             facts.chunk.push(at);
@@ -260,13 +260,14 @@ pub fn write(
         } else {
             chunk.extend_from_slice(b",\n");
         }
-        let next = entries[at + 1..].iter().map(|ix| session.span(*ix));
-        let stored = ahead.read(source, session.span(*ix), next)?;
+        let span = session.span(*ix);
+        let file_len = session.files.get(usize::from(span.file)).map_or(0, |file| file.bytes);
+        let stored = lines.line(source, file_len, span)?;
         let line = redact.line(stored);
         let content = Content::read(session.format, &line);
         let files = (beside.result_texts)(*ix, &line, &content);
         let usage = content.usage();
-        bodies.write(&content, usage.as_ref(), &line, files, redact, &mut writer, &mut chunk)?;
+        bodies.write(&content, &line, files, redact, &mut writer, &mut chunk)?;
         let kind = filter::shown_kind(session, *ix);
         let parent = session.tree.ancestors(*ix).skip(1).find_map(numbered);
         let time = session.entries.time(*ix);

@@ -219,11 +219,11 @@ fn sign(text: &str, at: usize) -> Option<Sign> {
             let is_end = |end: &usize| {
                 let (said, after) = (&inside[..*end], &inside[*end + len..]);
                 let is_sign = |sign: char| sign as u32 == u32::from(first);
-                !said.is_empty()
-                    && !said.ends_with(|last: char| last.is_whitespace() || is_sign(last))
-                    && !after.starts_with(|next: char| next.is_ascii_alphanumeric() || is_sign(next))
-                    // `__init__` is a name.
-                    && !(first == b'_' && len > 1 && !said.contains(' '))
+                let ends = |last: char| !last.is_whitespace() && !is_sign(last);
+                let begins = |next: char| !next.is_ascii_alphanumeric() && !is_sign(next);
+                // `__init__` is a name.
+                let is_name = first == b'_' && len > 1 && !said.contains(' ');
+                said.ends_with(ends) && (after.is_empty() || after.starts_with(begins)) && !is_name
             };
             let end = inside.match_indices(mark).map(|(end, _)| end).find(is_end)?;
             Some(Sign::Pair { len, end: at + len + end, end_len: len })
