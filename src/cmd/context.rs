@@ -5,15 +5,17 @@ use super::shared::options::Global;
 use super::shared::words::{self, Use};
 use super::shared::{rows, session_arg};
 use super::{Exit, Failure, complete};
-use crate::context::{Context, Dropped, Message, Patch, Said};
-use crate::format::{Block, Session};
+use crate::context::{Context, Dropped, Message, Patch, Said, Why};
+use crate::format::{Block, Format, Session};
 use crate::model::{Count, Ix, Kind, Source};
-use crate::ops::{ids, revision};
+use crate::ops::turns::Thread;
+use crate::ops::{Snapshot, ids, revision};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io;
 
 /// Show the messages that the agent would send to the model
@@ -72,7 +74,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             return Err(Failure::Usage { what, hint: "give one revision".into() }.into());
         }
     };
-    let context = Context::build(session, source, at)?;
+    let mut context = Context::build(session, source, at)?;
+    if let Some(at) = at.filter(|_| session.format == Format::Claude) {
+        leave_compacted(&mut context, Snapshot { session, source }, at)?;
+    }
     if at.is_none() {
         ui.hint(format_args!("nothing would be sent: {}", session.head.rule));
     }
@@ -95,6 +100,26 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         show.messages(args.oneline, ui)?;
     }
     Ok(Exit::Done)
+}
+
+/// Adds the entries of the path that are before the last compaction of Claude Code: the client does not load
+/// them at all.
+fn leave_compacted(context: &mut Context, whole: Snapshot<'_>, at: Ix) -> io::Result<()> {
+    let entries = &whole.session.entries;
+    let is_boundary = |dropped: &&Dropped| entries.kind(dropped.entry) == Kind::Compaction;
+    let Some(by) = context.dropped.iter().rfind(is_boundary).map(|dropped| dropped.entry) else {
+        return Ok(());
+    };
+    let path = Thread::new(whole)?.path_to(at);
+    let Some(place) = path.iter().position(|entry| *entry == by) else { return Ok(()) };
+    let dropped = context.dropped.iter().map(|dropped| dropped.entry);
+    let known: HashSet<Ix> =
+        context.messages.iter().filter_map(|message| message.entry).chain(dropped).collect();
+    let left = path[..place].iter().filter(|entry| !known.contains(entry));
+    let left = left.filter(|entry| whole.session.is_conversation(**entry));
+    let left: Vec<Dropped> = left.map(|&entry| Dropped { entry, why: Why::Compacted { by } }).collect();
+    context.dropped.splice(0..0, left);
+    Ok(())
 }
 
 struct Show<'s> {
