@@ -44,6 +44,13 @@ pub struct Spent {
     pub usage: Option<Usage>,
 }
 
+impl Spent {
+    /// Returns whether it says that any tokens were used, or what they cost.
+    pub fn has_tokens(&self) -> bool {
+        self.usage.is_some_and(|usage| usage.tokens() > 0 || usage.cost.is_some_and(|cost| cost > 0.0))
+    }
+}
+
 /// A call of a tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {

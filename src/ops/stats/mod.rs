@@ -15,7 +15,7 @@ pub use prices::{Price, Prices};
 
 use crate::format::{Session, Usage};
 use crate::model::{BuildKeyHasher, Flags, Ix, Kind, Span, Time};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The counts.
 #[derive(Clone, Debug, Default)]
@@ -131,6 +131,15 @@ impl Sum {
         self.big(Big { session: number, span, line: entries.line(ix), kind: entries.kind(ix) });
     }
 
+    /// Takes back a reply without tokens.
+    fn forget(&mut self, bare: &Bare) {
+        let sum = if bare.aside { &mut self.agents } else { &mut self.taken };
+        for taken in [Some(sum), self.models.get_mut(&bare.model)].into_iter().flatten() {
+            taken.replies = taken.replies.saturating_sub(1);
+            taken.unpriced = taken.unpriced.saturating_sub(u64::from(!bare.has_cost));
+        }
+    }
+
     fn spent(&mut self, spent: &Spent, model: &str, aside: bool) {
         let sum = if aside { &mut self.agents } else { &mut self.taken };
         sum.add(spent);
@@ -233,6 +242,18 @@ pub struct Total {
     pub sessions: usize,
     entries: HashSet<u64, BuildKeyHasher>,
     spent: HashSet<u64, BuildKeyHasher>,
+    /// Replies without tokens that were counted: a session that was converted has none, and its original may
+    /// come later.
+    bare: HashMap<u64, Bare, BuildKeyHasher>,
+}
+
+/// A reply without tokens that was counted.
+#[derive(Debug)]
+struct Bare {
+    model: String,
+    /// Whether it is a subagent's.
+    aside: bool,
+    has_cost: bool,
 }
 
 /// Which entries of a session count: those that are not copies of counted ones, and are in the
@@ -251,6 +272,11 @@ struct Before {
 }
 
 impl Total {
+    /// Returns whether a use of tokens was not counted before, or only as a reply without tokens.
+    fn is_new(&self, spent: &Spent) -> bool {
+        !self.spent.contains(&spent.twin) || spent.has_tokens() && self.bare.contains_key(&spent.twin)
+    }
+
     /// Counts the part of a session that was not counted before; returns which part that is.
     pub fn add(&mut self, session: &Session, facts: &Facts) -> Fresh {
         let before = Before { cost: self.sum.taken.usage.cost, unpriced: self.sum.taken.unpriced };
@@ -269,7 +295,7 @@ impl Total {
             spent: facts
                 .spent
                 .iter()
-                .map(|spent| (is_only || !self.spent.contains(&spent.twin)) && in_time(spent.entry))
+                .map(|spent| (is_only || self.is_new(spent)) && in_time(spent.entry))
                 .collect(),
         };
         // Without ids, two entries of one session may well be equal: only those of other sessions
@@ -282,8 +308,18 @@ impl Total {
         if !is_only {
             let new = session.tree.entries_in_tree().filter(|ix| fresh.entries[ix.index()]);
             self.entries.extend(new.map(|ix| facts.twins[ix.index()]));
-            let new = facts.spent.iter().zip(&fresh.spent).filter(|(_, is_new)| **is_new);
-            self.spent.extend(new.map(|(spent, _)| spent.twin));
+            for (spent, _) in facts.spent.iter().zip(&fresh.spent).filter(|(_, is_new)| **is_new) {
+                if let Some(bare) = self.bare.remove(&spent.twin) {
+                    self.sum.forget(&bare);
+                }
+                if !spent.has_tokens() && spent.is_reply {
+                    let model = spent.model.map(|model| facts.names[model as usize].clone());
+                    let aside = session.entries.flags(spent.entry).has(Flags::SIDECHAIN);
+                    let has_cost = spent.usage.is_some_and(|usage| usage.cost.is_some());
+                    self.bare.insert(spent.twin, Bare { model: model.unwrap_or_default(), aside, has_cost });
+                }
+                self.spent.insert(spent.twin);
+            }
         }
         let sums = std::slice::from_mut(&mut self.sum);
         let mut given = fresh.spent.iter();
@@ -459,6 +495,28 @@ mod tests {
             total.add(&session, &facts);
         }
         assert_eq!((total.sum.entries().count, total.copies), (2, 2));
+    }
+
+    #[test]
+    fn an_original_counts_in_place_of_its_copy_without_tokens() {
+        let (a, bare) = (
+            reply("a", "x", 10),
+            reply("a", "x", 0).replace("\"output\":1,\"cost\":{\"total\":0.25}", "\"output\":0"),
+        );
+        for lines in [[[HEADER, &*a], [HEADER, &*bare]], [[HEADER, &*bare], [HEADER, &*a]]] {
+            let mut total = Total::default();
+            for lines in lines {
+                let (session, facts) = counted(&lines);
+                total.add(&session, &facts);
+            }
+            let taken = total.sum.taken;
+            assert_eq!(
+                (taken.usage.input, taken.usage.cost, taken.replies, taken.unpriced),
+                (10, Some(0.25), 1, 0)
+            );
+            assert_eq!(total.sum.models["p/m"], taken);
+            assert_eq!((total.sum.entries().count, total.copies), (1, 1));
+        }
     }
 
     #[test]
