@@ -4,7 +4,7 @@
 //! is wrong with it if it is not, and the [`Field`]s that any format wants, as slices of the block.
 //! Skipped values are not decoded or copied. All commands read through it, so that all agree on
 //! what a broken line is. [`member_at`] finds a rarely needed field in the bytes of one line. It goes by brackets and
-//! quotes, as all that reads does; [`members`] checks each byte, for edits.
+//! quotes, as all that reads does; [`members()`] checks each byte, for edits.
 
 mod bytewise;
 mod edit;

@@ -130,7 +130,7 @@ pub fn member_of_whole<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
     Members::whole(object)?.0.get(key)
 }
 
-/// Returns the value at a path of keys, each as [`member`] finds it. E.g. `["message", "role"]` gives
+/// Returns the value at a path of keys, each as `member` finds it. E.g. `["message", "role"]` gives
 /// `"user"` with its quotes.
 pub fn member_at<'l>(object: &'l [u8], path: &[&str]) -> Option<&'l [u8]> {
     path.iter().try_fold(object, |object, key| member(object, key))
