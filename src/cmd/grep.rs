@@ -700,7 +700,7 @@ pub(super) struct QueuedRow<'a> {
     ty: &'static str,
     /// The kind of the entry, in the words that all formats share.
     kind: Kind,
-    /// The file that it stands in.
+    /// The file that it is in.
     file: &'a str,
     /// The line, from 1.
     line: u64,
