@@ -134,13 +134,17 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         note_another(&log, path, ui);
     }
     let wanted = wanted?;
-    if args.count.is_some_and(|count| count > wanted.len()) && !ui.look.quiet {
-        ui.note(format_args!(
-            "note: there are no more than {}",
-            Count("operation", "operations", wanted.len())
-        ));
+    if args.count.is_some_and(|count| count > wanted.len()) {
+        note_fewer(wanted.len(), ui);
     }
     carry_out(global, &log, &wanted, only.as_deref(), args.writing, ui)
+}
+
+/// Says that fewer operations are there than were asked for.
+fn note_fewer(count: usize, ui: &mut Ui) {
+    if !ui.look.quiet {
+        ui.note(format_args!("note: there are no more than {}", Count("operation", "operations", count)));
+    }
 }
 
 /// Says so if the last operation of all, which somebody may want to undo, is on another session.
@@ -172,12 +176,7 @@ pub(super) fn redo(args: &RedoArgs, global: &Global, ui: &mut Ui) -> anyhow::Res
         match undo::last_undo(&log, path.as_deref()) {
             Ok(wanted) => carry_out(global, &log, &[wanted], None, args.writing, ui)?,
             Err(Refusal::NothingToRedo { .. }) if done > 0 => {
-                if !ui.look.quiet {
-                    ui.note(format_args!(
-                        "note: there are no more than {}",
-                        Count("operation", "operations", done)
-                    ));
-                }
+                note_fewer(done, ui);
                 break;
             }
             Err(refusal) => return Err(refusal.into()),
