@@ -184,6 +184,18 @@ fn unread(log: &Log, lines: usize) -> String {
     format!("{}: {} can't be read", text::one_line(&path), Count("line", "lines", lines))
 }
 
+/// Returns what an operation did to what: from where to where it moved HEAD, or the label that it set.
+fn detail(operation: &Operation) -> Option<String> {
+    let short = |id: &Option<String>| match id {
+        Some(id) => text::one_line(&id.chars().take(8).collect::<String>()),
+        None => "the start".into(),
+    };
+    match operation.moved {
+        true => Some(format!("{} → {}", short(&operation.from), short(&operation.to))),
+        false => Some(text::one_line(&operation.detail)).filter(|detail| !detail.is_empty()),
+    }
+}
+
 fn row(log: &Log, operation: &Operation, undone_by: Option<&str>) -> String {
     let time = parse_time(operation.time.as_bytes());
     let mut row = format!(
@@ -193,12 +205,8 @@ fn row(log: &Log, operation: &Operation, undone_by: Option<&str>) -> String {
         operation.command,
         text::one_line(&operation.file.display().to_string())
     );
-    if operation.moved {
-        let short = |id: &Option<String>| match id {
-            Some(id) => text::one_line(&id.chars().take(8).collect::<String>()),
-            None => "the start".into(),
-        };
-        row.push_str(&format!("  {} → {}", short(&operation.from), short(&operation.to)));
+    if let Some(detail) = detail(operation) {
+        row.push_str(&format!("  {detail}"));
     }
     let mut marks = Vec::new();
     if let Some(target) = &operation.undoes {
@@ -235,15 +243,10 @@ fn narrow_row(operation: &Operation, is_undone: bool, width: usize) -> String {
         Progress::Done if is_undone => "  (undone)",
         Progress::Done => "",
     };
-    if operation.moved {
-        let short = |id: &Option<String>| match id {
-            Some(id) => text::one_line(&id.chars().take(8).collect::<String>()),
-            None => "the start".into(),
-        };
-        let moved = format!("  {} → {}", short(&operation.from), short(&operation.to));
-        if text::width(&row) + text::width(&moved) + state.len() <= width {
-            row += &moved;
-        }
+    if let Some(detail) = detail(operation)
+        && text::width(&row) + 2 + text::width(&detail) + state.len() <= width
+    {
+        row += &format!("  {detail}");
     }
     let room = width.saturating_sub(text::width(&row) + state.len() + 2);
     if room >= 8 {
@@ -263,6 +266,9 @@ pub(super) struct OpRow<'a> {
     time: &'a str,
     /// The command.
     command: &'a str,
+    /// What it did to what, after the command, such as the label that it set and the entry.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    detail: &'a str,
     /// The session file.
     file: String,
     /// The session before it; empty if there was no file.
@@ -307,6 +313,7 @@ impl<'a> OpRow<'a> {
             op_id: &operation.op_id,
             time: &operation.time,
             command: &operation.command,
+            detail: &operation.detail,
             file: operation.file.display().to_string(),
             before: state(of_main().next().and_then(|step| step.before.as_ref()), &operation.from),
             after: state(of_main().next_back().and_then(|step| step.after.as_ref()), &operation.to),

@@ -331,6 +331,9 @@ fn summary(
     let what = match &files[..] {
         // The others name their files.
         _ if operation.moved => format!("{} → {}{place}", short(&operation.from), short(&operation.to)),
+        [only] if *only == operation.file && !operation.detail.is_empty() => {
+            format!("{}{place}", text::one_line(&operation.detail))
+        }
         [only] if steps.iter().any(|step| step.path == **only && step.kind == StepKind::Create) => {
             format!("to {}", name(only))
         }

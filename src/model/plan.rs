@@ -12,6 +12,9 @@ use std::path::PathBuf;
 pub struct Plan {
     /// The verb, as the operation log shows it: `switch`, `label`, `fsck --repair`.
     pub verb: String,
+    /// What was done to what, as the operation log shows it after the verb: `` `done` on 5675f6ad ``; empty if
+    /// the verb and the files say all.
+    pub detail: String,
     /// What is written to which file, in order.
     pub targets: Vec<Target>,
     /// The same changes, described for people and scripts: one for each line or field.

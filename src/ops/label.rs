@@ -54,16 +54,19 @@ pub fn plan(
     }
     let mut plan = Plan { verb: "label".into(), keep_times: true, ..Plan::default() };
     let mut lines = Lines::new(whole, fresh, now)?;
+    let short = |ix| super::ids::ShortIds::default().short_id(session, whole.source, ix);
     match options {
         LabelOptions::Set { name, target, take, replace } => {
             set(whole, &mut lines, Name { name, take, replace }, target)?;
+            plan.detail = format!("`{name}` on {}", short(target)?);
         }
         LabelOptions::Clear { target } => {
-            if session.labels.label(target).is_none() {
+            let Some(old) = session.labels.label(target) else {
                 let revision = whole.name(target)?;
                 return Err(Error::Unresolved { revision, why: "it has no label".into() });
-            }
+            };
             lines.label(target, None)?;
+            plan.detail = format!("-d `{old}` of {}", short(target)?);
         }
     }
     lines.into_plan(&mut plan);

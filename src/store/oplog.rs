@@ -33,6 +33,10 @@ pub struct Operation {
     pub time: String,
     /// The command.
     pub command: String,
+    /// What it did to what, after the command: `` `done` on 5675f6ad ``; empty if the command and the files
+    /// say all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
     /// The main file of the session.
     #[serde(with = "lines::path")]
     pub file: PathBuf,

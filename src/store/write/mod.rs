@@ -149,6 +149,7 @@ pub fn carry_out(
         op_id: op_id(options.now),
         time: options.now.iso(),
         command: plan.verb.clone(),
+        detail: plan.detail.clone(),
         file,
         format: format.name().into(),
         state: Progress::Begun,

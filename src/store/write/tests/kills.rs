@@ -74,6 +74,7 @@ fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
             op_id: op_id(Time(0)),
             time: Time(0).iso(),
             command: "test".into(),
+            detail: String::new(),
             file: place.path(),
             format: "pi".into(),
             state: Progress::Begun,
