@@ -38,7 +38,7 @@ pub struct Args {
     /// The session, if it looks like a file; then the entries to remove
     ///
     /// With `--others`, the entries whose branches are kept besides that of HEAD.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words_or_sets))]
     words: Vec<String>,
 
     /// Remove all branches but that of HEAD, and those of the given entries

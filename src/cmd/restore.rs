@@ -3,13 +3,14 @@
 use super::archive::{io_error, open, read};
 use super::shared::options::Global;
 use super::shared::write::{self, WriteArgs};
-use super::{Exit, Failure};
+use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::store::Files;
 use crate::store::archive::{Item, Unpacked};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
+use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
 
 /// Restore a session from the archive
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The id of the session, or its beginning, as `bough sessions --archived` lists it
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::archived))]
     id: String,
 
     /// The folder of the archive

@@ -31,7 +31,7 @@ pub struct Args {
     /// The session, if the first argument names one; then revisions and ranges
     ///
     /// If no revision is given, HEAD.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words_or_sets))]
     words: Vec<String>,
 
     /// Print the lines as stored

@@ -53,6 +53,7 @@ const TRIALS: &[(&str, &str, &[&str])] = &[
     ("a template",                   "bough log --format onel",                   &["bough log --format oneline"]),
     ("an order",                     "bough branches --sort ow",                  &["bough branches --sort own"]),
     ("an operation",                 "bough undo OPERATION",                      &["bough undo OPERATION+"]),
+    ("a session of the archive",     "bough restore 3786",                        &["bough restore 3786b6a3-a15b-4d24-96dc-af13f0dab432"]),
     ("a shell",                      "bough completions pow",                     &["bough completions powershell"]),
 ];
 
@@ -128,6 +129,7 @@ fn furnish(home: &Path) -> String {
         String::from_utf8(output.stdout).unwrap()
     };
     bough(&["label", "--force", "named", "HEAD", "-s", "folder/s.jsonl"]);
+    bough(&["archive"]);
     let operation: serde_json::Value = serde_json::from_str(&bough(&["op", "log", "--json"])).unwrap();
     operation["op_id"].as_str().unwrap().to_owned()
 }

@@ -187,6 +187,11 @@ impl Typed {
         self.options.iter().rev().find(|(name, _)| name == option).map(|(_, value)| &**value)
     }
 
+    /// Returns the folder of the archive given by `--from`.
+    pub(super) fn folder_of_archive(&self) -> Option<PathBuf> {
+        self.value("from").map(at_home).map(PathBuf::from)
+    }
+
     /// Returns whether an option is given.
     pub(super) fn has(&self, option: &str) -> bool {
         self.value(option).is_some()

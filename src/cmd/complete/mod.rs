@@ -15,7 +15,7 @@ use crate::model::Kind;
 use clap::CommandFactory;
 use clap_complete::engine::CompletionCandidate;
 use line::Typed;
-use offers::candidate;
+use offers::{Revisions, candidate};
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -39,15 +39,26 @@ pub(super) fn help_words(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// Completes the first word of a command as a session, if none is given yet, and other words as
-/// revisions.
+/// single entries.
 pub(super) fn first_words(current: &OsStr) -> Vec<CompletionCandidate> {
-    in_parts(current, |typed, current, give| {
+    first_words_of(current, Revisions::One)
+}
+
+/// Does the same for a command that takes sets of entries, too, such as `leaves`.
+pub(super) fn first_words_or_sets(current: &OsStr) -> Vec<CompletionCandidate> {
+    first_words_of(current, Revisions::Set)
+}
+
+fn first_words_of(current: &OsStr, wanted: Revisions) -> Vec<CompletionCandidate> {
+    in_parts(current, move |typed, current, give| {
         if with_session(typed, current, give) {
             return;
         }
         let may_be_session = typed.may_name_session();
         let mut out = if may_be_session { offers::files(current) } else { Vec::new() };
-        out.extend(typed.open_from().map(|opened| offers::revisions(&opened, current)).unwrap_or_default());
+        out.extend(
+            typed.open_from().map(|opened| offers::revisions(&opened, current, wanted)).unwrap_or_default(),
+        );
         give(out);
         if may_be_session && current.len() >= SESSION && !current.contains('/') {
             offers::sessions(typed.roots(), current, Instant::now() + PATIENCE / 3, give);
@@ -79,7 +90,12 @@ fn with_session(typed: &Typed, current: &str, give: &mut dyn FnMut(Vec<Completio
 pub(super) fn revisions(current: &OsStr) -> Vec<CompletionCandidate> {
     in_parts(current, |typed, current, give| {
         if !with_session(typed, current, give) {
-            give(typed.open().map(|opened| offers::revisions(&opened, current)).unwrap_or_default());
+            give(
+                typed
+                    .open()
+                    .map(|opened| offers::revisions(&opened, current, Revisions::One))
+                    .unwrap_or_default(),
+            );
         }
     })
 }
@@ -112,7 +128,7 @@ pub(super) fn label_words(current: &OsStr) -> Vec<CompletionCandidate> {
         let clears = typed.has("delete");
         out.extend(match typed.words.len() {
             0 => offers::labels(&opened, current),
-            1 if !clears => offers::revisions(&opened, current),
+            1 if !clears => offers::revisions(&opened, current, Revisions::One),
             _ => Vec::new(),
         });
         out
@@ -131,6 +147,11 @@ pub(super) fn operations(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Completes an operation of the log, newest first.
 pub(super) fn only_operations(current: &OsStr) -> Vec<CompletionCandidate> {
     in_time(current, |_, current| offers::operations(current))
+}
+
+/// Completes a session of the archive.
+pub(super) fn archived(current: &OsStr) -> Vec<CompletionCandidate> {
+    in_time(current, |typed, current| offers::archived(typed.folder_of_archive(), current))
 }
 
 /// Completes a kind of entry.

@@ -8,6 +8,7 @@ use crate::ops::tool_calls::ToolCalls;
 use crate::ops::turns::{Prompt, Thread, Turn};
 use crate::ops::{Snapshot, branches, ids, sessions as summaries};
 use crate::store;
+use crate::store::archive::{Archive, Item};
 use crate::store::{Opened, locate};
 use crate::ui::text;
 use clap_complete::engine::CompletionCandidate;
@@ -120,7 +121,7 @@ fn name(path: &Path) -> Option<String> {
 fn name_or_prompt(path: &Path) -> Option<String> {
     let opened = store::open_ends(path, store::Options::default()).ok()?;
     let summary = summaries::summary(&opened.session, &opened.files).ok()?;
-    summary.name.or(summary.prompt).filter(|words| !words.is_empty())
+    Some(summary.title().to_owned()).filter(|words| !words.is_empty())
 }
 
 fn folder(path: &Path) -> String {
@@ -148,11 +149,33 @@ pub(super) fn operations(current: &str) -> Vec<CompletionCandidate> {
     out
 }
 
+/// Returns the sessions of an archive, that of the user by default, whose ids have the word as a prefix,
+/// newest first; with their titles, or else their folders.
+pub(super) fn archived(folder: Option<PathBuf>, current: &str) -> Vec<CompletionCandidate> {
+    let archive = folder.map_or_else(Archive::of_user, |folder| Some(Archive::in_folder(folder)));
+    let contents =
+        archive.filter(Archive::exists).and_then(|archive| archive.read().ok()).unwrap_or_default();
+    let fits = |item: &&Item| item.main && item.session.starts_with(current);
+    let mut found: Vec<&Item> = contents.latest().into_iter().filter(fits).collect();
+    found.sort_by_key(|item| Reverse(item.mtime));
+    let help = |item: &Item| item.title.clone().or(item.cwd.clone()).unwrap_or_default();
+    found.into_iter().take(MOST).map(|item| candidate(item.session.clone(), &help(item))).collect()
+}
+
+/// Which revisions a command takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Revisions {
+    /// Those that name one entry.
+    One,
+    /// Sets of entries, too.
+    Set,
+}
+
 /// Returns revisions; for a range, its last side.
 ///
 /// Labels, HEAD, the last prompts and the ends of branches come first; once the word has begun, any
 /// entry with that prefix, the last one first.
-pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandidate> {
+pub(super) fn revisions(opened: &Opened, current: &str, wanted: Revisions) -> Vec<CompletionCandidate> {
     let (before, last) = ["...", "..", "::"]
         .iter()
         .find_map(|operator| current.rfind(operator).map(|at| current.split_at(at + operator.len())))
@@ -197,7 +220,10 @@ pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandida
         offer("tip".into(), session.head.leaf);
     }
     if before.is_empty() {
-        ["root", "roots", "leaves", "all"].into_iter().for_each(|set| offer(set.into(), None));
+        offer("root".into(), None);
+        if wanted == Revisions::Set {
+            ["roots", "leaves", "all"].into_iter().for_each(|set| offer(set.into(), None));
+        }
     }
     let (prefix, typed) = last.strip_prefix("id:").map_or(("", last), |typed| ("id:", typed));
     let tips: Vec<Ix> =
@@ -276,6 +302,23 @@ mod tests {
         let offered: Vec<_> = offered.iter().map(|offer| offer.get_value().to_string_lossy()).collect();
         let newest: Vec<_> = (all - MOST..all).rev().map(|number| format!("zz{number:05}")).collect();
         assert_eq!(offered, newest);
+    }
+
+    #[test]
+    fn sets_are_offered_only_where_a_command_takes_them() {
+        let line = concat!(
+            r#"{"type":"session","version":3,"id":"zz01","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/w"}"#,
+            "\n",
+        );
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), line).unwrap();
+        let opened = store::open(file.path(), store::Options::default()).unwrap();
+        let offered = |wanted| {
+            let offered = revisions(&opened, "", wanted);
+            offered.iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(offered(Revisions::One), ["HEAD", "root"]);
+        assert_eq!(offered(Revisions::Set), ["HEAD", "root", "roots", "leaves", "all"]);
     }
 
     #[test]

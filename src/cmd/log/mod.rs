@@ -42,7 +42,7 @@ pub struct Args {
     /// The session, if the first argument names one; then revisions and ranges
     ///
     /// If no revision is given, HEAD; with `--graph`, all branches.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words_or_sets))]
     words: Vec<String>,
 
     /// Print one line per entry
