@@ -118,6 +118,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let count = wanted.len();
     let mut total = Total::default();
     let mut writer = archive.begin().map_err(|error| io_error(error, archive.folder()))?;
+    writer = writer.with_titles(title);
     if args.hardlink {
         writer = writer.with_links();
     }
@@ -177,6 +178,13 @@ impl Total {
         self.bytes += added.bytes;
         self.stored += added.stored;
     }
+}
+
+/// Returns the name of a session, or else its first prompt, if they are near the ends of its file.
+fn title(path: &Path) -> Option<String> {
+    let opened = crate::store::open_ends(path, crate::store::Options::default()).ok()?;
+    let summary = crate::ops::sessions::summary(&opened.session, &opened.files).ok()?;
+    Some(summary.title().to_owned()).filter(|title| !title.is_empty())
 }
 
 /// Returns an archive: the one that is named, or that of the user.
@@ -295,31 +303,6 @@ pub(super) struct BlobRow<'a> {
     message: &'a str,
 }
 
-/// A session of the archive: sessions --archived.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "schema", rename = "bough.archived/1")]
-pub(super) struct ArchivedRow<'a> {
-    /// The id of the session.
-    session: &'a str,
-    /// The agent.
-    agent: &'a str,
-    /// Where the session file was.
-    file: String,
-    /// Whether it is still there.
-    exists: bool,
-    /// Its size.
-    bytes: u64,
-    /// When it was archived.
-    archived: &'a str,
-    /// When it was last written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    modified: Option<String>,
-    /// Its working directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cwd: Option<&'a str>,
-}
-
 fn verify(archive: &Archive, ui: &mut Ui) -> anyhow::Result<Exit> {
     let contents = read(archive)?;
     let bad = archive.verify(&contents);
@@ -417,42 +400,4 @@ impl<'c> Kept<'c> {
         let archived = crate::model::parse_time(item.archived.as_bytes());
         newest / 1_000_000 >= self.before.0 && (is_last || archived >= self.before)
     }
-}
-
-/// Prints the sessions of the archive, newest first, as `bough sessions --archived` does.
-pub(super) fn list(max_count: Option<usize>, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let archive = open(None)?;
-    let contents = read(&archive)?;
-    let mut mains: Vec<&Item> = contents.latest().into_iter().filter(|item| item.main).collect();
-    mains.sort_by_key(|item| std::cmp::Reverse(item.mtime));
-    mains.truncate(max_count.unwrap_or(usize::MAX));
-    let now = time::now();
-    for item in mains {
-        let modified = Time(item.mtime / 1_000_000);
-        if ui.look.json {
-            let row = ArchivedRow {
-                session: &item.session,
-                agent: &item.agent,
-                file: item.origin().display().to_string(),
-                exists: item.origin().exists(),
-                bytes: item.bytes,
-                archived: &item.archived,
-                modified: time::iso(modified),
-                cwd: item.cwd.as_deref(),
-            };
-            rows::print(&row, ui)?;
-            continue;
-        }
-        let gone = if item.origin().exists() { "" } else { "  (only in the archive)" };
-        let line = format!(
-            "{:>4}  {:<6}  {}  {:>8}  {}{gone}",
-            time::age(modified, now),
-            item.agent,
-            item.session,
-            file_args::size(item.bytes),
-            item.cwd.as_deref().unwrap_or_default(),
-        );
-        writeln!(ui.out(), "{}", text::one_line(&line))?;
-    }
-    Ok(Exit::Done)
 }

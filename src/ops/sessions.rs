@@ -24,6 +24,14 @@ pub struct Summary {
     pub counts: Option<Counts>,
 }
 
+impl Summary {
+    /// Returns the name, or else the first prompt; empty if there is neither.
+    pub fn title(&self) -> &str {
+        let name = self.name.as_deref().filter(|name| !name.trim().is_empty());
+        name.or(self.prompt.as_deref()).unwrap_or_default()
+    }
+}
+
 /// The counts of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {

@@ -68,6 +68,9 @@ pub struct Item {
     /// The working directory of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The name of the session, or else its first prompt, if this is the session file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Its size in bytes.
     pub bytes: u64,
     /// When it was last changed, in nanoseconds since 1970.
@@ -301,6 +304,7 @@ impl Archive {
             pending: Vec::new(),
             bytes: 0,
             links: false,
+            title: |_| None,
             _lock: lock,
         })
     }
@@ -512,6 +516,8 @@ pub struct Writer {
     bytes: u64,
     /// Whether files are linked, if the file system allows it.
     links: bool,
+    /// Returns the title of a session file.
+    title: fn(&Path) -> Option<String>,
     _lock: Lock,
 }
 
@@ -519,6 +525,12 @@ impl Writer {
     /// Links files from now on, instead of packing them. Files of other file systems are packed.
     pub fn with_links(mut self) -> Writer {
         self.links = true;
+        self
+    }
+
+    /// Notes the title of each session file that is archived from now on, as `title` reads it.
+    pub fn with_titles(mut self, title: fn(&Path) -> Option<String>) -> Writer {
+        self.title = title;
         self
     }
 
@@ -658,6 +670,7 @@ impl Writer {
             path: wanted.file.strip_prefix(&wanted.store).unwrap_or(&wanted.file).to_owned(),
             main: wanted.main,
             cwd: wanted.cwd.clone(),
+            title: if wanted.main { (self.title)(&wanted.file) } else { None },
             bytes: facts.len(),
             mtime: stamp::mtime(&facts),
             mode: facts.mode() & 0o7777,

@@ -1,6 +1,8 @@
 //! `bough sessions`: the sessions of a folder, or all sessions.
 
+mod archived;
 pub(super) mod lost;
+mod table;
 mod tree;
 
 use super::shared::config::Config;
@@ -8,10 +10,10 @@ use super::shared::exit::Failures;
 use super::shared::options::{Global, number};
 use super::shared::scope::{self, Scope};
 use super::shared::time::DateArg;
-use super::shared::{file_args, parallel, rows, session_arg, time, write};
+use super::shared::{parallel, rows, session_arg, time, write};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
-use crate::model::{Count, Time};
+use crate::model::Time;
 use crate::ops::sessions::{self, Summary};
 use crate::store;
 use crate::store::locate;
@@ -19,7 +21,9 @@ use crate::store::locate::Found;
 use crate::store::oplog::Log;
 use crate::store::remains::{self, Remains};
 use crate::store::sweep::{self, Retention};
-use crate::ui::{Ink, Progress, Ui, text};
+use crate::ui::{Progress, Ui, text};
+#[cfg(test)]
+pub(in crate::cmd) use archived::ArchivedRow;
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
@@ -27,6 +31,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use table::{Line, Note};
 pub(super) use tree::Origin;
 use tree::{AgentRow, CalledRow, Kinship, OriginRow};
 
@@ -123,7 +128,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         ui.for_people();
     }
     if args.archived {
-        return super::archive::list(args.max_count, ui);
+        return archived::list(args, ui);
     }
     let now = time::now();
     if args.lost {
@@ -171,7 +176,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     if let Some(agent) = &args.agent {
         rows.retain(|row| row.format.agent() == agent);
     }
-    by.rows(&mut rows);
+    by.rows(&mut rows, Row::line);
     let left_out = args.max_count.map_or(0, |most| rows.len().saturating_sub(most));
     rows.truncate(rows.len() - left_out);
     let end = if args.null { '\0' } else { '\n' };
@@ -188,7 +193,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             write!(ui.out(), "{}{end}", rows::to_json(&row.json_row()))?;
         }
     } else {
-        table(&rows, args, now, ui)?;
+        let lines: Vec<Line<'_>> = rows.iter().map(Row::line).collect();
+        table::print(&lines, &[], with_folder(args), args.date.date, now, ui)?;
     }
     session_arg::report_remains(&remains(args, config)?, ui);
     if !rows.is_empty() || !failures.is_empty() {
@@ -341,17 +347,17 @@ impl Row {
         }
     }
 
-    /// Returns the name, or else the first prompt.
-    fn title(&self) -> &str {
-        title(&self.summary)
-    }
-
-    fn entries(&self) -> usize {
-        self.summary.counts.map_or(0, |counts| counts.entries)
-    }
-
-    fn branches(&self) -> usize {
-        self.summary.counts.map_or(0, |counts| counts.branches)
+    fn line(&self) -> Line<'_> {
+        Line {
+            path: &self.path,
+            agent: self.format.agent(),
+            bytes: self.bytes,
+            modified: time(self.modified),
+            summary: &self.summary,
+            alive: self.alive,
+            is_outside: self.is_outside,
+            deleted: self.deleted,
+        }
     }
 }
 
@@ -420,10 +426,9 @@ pub(super) struct TreeRow<'a> {
     agents: Option<Vec<CalledRow<'a>>>,
 }
 
-/// Returns the name of a session, or else its first prompt.
-fn title(summary: &Summary) -> &str {
-    let name = summary.name.as_deref().filter(|name| !name.trim().is_empty());
-    name.or(summary.prompt.as_deref()).unwrap_or_default()
+/// Returns whether the working folders are printed: within one folder that is not needed.
+fn with_folder(args: &Args) -> bool {
+    args.scope.all || !args.folders.is_empty()
 }
 
 fn time(time: SystemTime) -> Time {
@@ -480,15 +485,16 @@ impl Sort {
         }
     }
 
-    fn rows(&self, rows: &mut [Row]) {
-        rows.sort_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
+    /// Sorts what has a row of the table.
+    fn rows<R>(&self, rows: &mut [R], line: impl Fn(&R) -> Line<'_>) {
+        rows.sort_by(|one, other| line(one).path.as_os_str().cmp(line(other).path.as_os_str()));
         match self.key {
-            Key::Age => rows.sort_by_key(|row| Reverse(row.modified)),
-            Key::Size => rows.sort_by_key(|row| Reverse(row.bytes)),
-            Key::Entries => rows.sort_by_key(|row| Reverse(row.entries())),
-            Key::Branches => rows.sort_by_key(|row| Reverse(row.branches())),
-            Key::Name => rows.sort_by_cached_key(|row| row.title().to_lowercase()),
-            Key::Folder => rows.sort_by_cached_key(|row| row.summary.cwd.clone()),
+            Key::Age => rows.sort_by_key(|row| Reverse(line(row).modified)),
+            Key::Size => rows.sort_by_key(|row| Reverse(line(row).bytes)),
+            Key::Entries => rows.sort_by_key(|row| Reverse(line(row).entries())),
+            Key::Branches => rows.sort_by_key(|row| Reverse(line(row).branches())),
+            Key::Name => rows.sort_by_cached_key(|row| line(row).summary.title().to_lowercase()),
+            Key::Folder => rows.sort_by_cached_key(|row| line(row).summary.cwd.clone()),
         }
         if self.reverse {
             rows.reverse();
@@ -552,8 +558,8 @@ fn tree(
             Note { before: place.branch.clone(), said: origin.or_else(parent).unwrap_or_default(), below }
         })
         .collect();
-    let rows: Vec<&Row> = places.iter().map(|place| &rows[place.row]).collect();
-    table_of(&rows, &notes, args, now, ui)
+    let lines: Vec<Line<'_>> = places.iter().map(|place| rows[place.row].line()).collect();
+    table::print(&lines, &notes, with_folder(args), args.date.date, now, ui)
 }
 
 /// A session of a family.
@@ -574,7 +580,7 @@ pub(super) struct Relative {
 impl Relative {
     /// Returns the name, or else the first prompt.
     pub(super) fn title(&self) -> &str {
-        title(&self.summary)
+        self.summary.title()
     }
 }
 
@@ -593,7 +599,7 @@ pub(super) fn family(
             Err(error) => failures.add(error.into(), false, ui)?,
         }
     }
-    Sort { key: Key::Age, reverse: false }.rows(&mut rows);
+    Sort { key: Key::Age, reverse: false }.rows(&mut rows, Row::line);
     let claude = rows.iter().filter(|row| row.format == Format::Claude);
     let mut kinship = Kinship::read(claude.map(|row| row.path.as_path()), false, failures, ui)?;
     let parents = parents(&rows, &kinship);
@@ -675,174 +681,8 @@ fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// The additions of the tree to a row.
-#[derive(Default)]
-struct Note {
-    /// The drawing before the title.
-    before: String,
-    /// The origin of the session.
-    said: String,
-    /// Lines below the row.
-    below: Vec<String>,
-}
-
 /// Returns a session that another names as its parent: the name of its file, if it is named by
 /// that.
 fn origin_name(parent: &str) -> String {
     text::one_line(&locate::id_in_name(Path::new(file_name(parent))))
-}
-
-fn table(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
-    table_of(&rows.iter().collect::<Vec<_>>(), &[], args, now, ui)
-}
-
-fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
-    let none = Note::default();
-    // Within one folder, the folder need not be printed.
-    let with_folder = args.scope.all || !args.folders.is_empty();
-    let home = etcetera::home_dir().unwrap_or_default();
-    let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref(), &home)).collect();
-    // Copies of a session are told apart by the names of their files.
-    let mut times: HashMap<&str, usize> = HashMap::new();
-    for row in rows {
-        *times.entry(row.summary.id.as_deref().unwrap_or_default()).or_default() += 1;
-    }
-    let is_copy = |row: &Row| row.summary.id.as_deref().is_some_and(|id| times[id] > 1);
-    let ids = short_ids(rows, is_copy);
-    let sizes: Vec<String> = rows.iter().map(|row| file_args::size(row.bytes)).collect();
-    let counts: Vec<[String; 2]> = rows
-        .iter()
-        .map(|row| match &row.summary.counts {
-            Some(counts) => [counts.entries.to_string(), counts.branches.to_string()],
-            None => [String::new(), String::new()],
-        })
-        .collect();
-    let widest =
-        |texts: &mut dyn Iterator<Item = &String>| texts.map(|cell| text::width(cell)).max().unwrap_or(0);
-    let id_width = widest(&mut ids.iter());
-    let size_width = widest(&mut sizes.iter());
-    let entries_width = widest(&mut counts.iter().map(|[entries, _]| entries));
-    let branches_width = widest(&mut counts.iter().map(|[_, branches]| branches));
-    // Agent, id and title come first; a narrow row leaves out sizes, then folders, then counts.
-    let width = ui.look.width;
-    let has_size = width >= 60 || !with_folder && width >= 50;
-    let folder_width = match with_folder && width >= 60 {
-        true => widest(&mut folders.iter()).min(if width < 80 { 12 } else { 24 }),
-        false => 0,
-    };
-    let entries_width = if width < 46 { 0 } else { entries_width };
-    for (at, row) in rows.iter().enumerate() {
-        let age = args.date.date.column(time(row.modified), now);
-        let mut out = format!("{} {:<7} ", ui.paint(Ink::Quiet, age), row.format.agent());
-        let id = text::pad(&ids[at], id_width);
-        out.push_str(&ui.paint(Ink::Id, id));
-        let mut used = args.date.date.width() + 1 + 8 + id_width;
-        if entries_width > 0 {
-            let [entries, branches] = &counts[at];
-            let mark = if ui.look.ascii { "/" } else { "⑂" };
-            out.push_str(&format!("  {entries:>entries_width$}"));
-            // A single branch is not worth mentioning.
-            let branches =
-                if row.branches() > 1 { format!("{branches:>branches_width$}{mark}") } else { String::new() };
-            out.push_str(&format!(" {}", text::pad(&branches, branches_width + 1)));
-            used += 2 + entries_width + 1 + branches_width + 1;
-        }
-        if has_size {
-            out.push_str(&format!("  {:>size_width$}", sizes[at]));
-            used += 2 + size_width;
-        }
-        out.push_str("  ");
-        used += 2;
-        if folder_width > 0 {
-            let folder = text::pad(&text::fit_end(&folders[at], folder_width), folder_width);
-            out.push_str(&ui.paint(Ink::Quiet, folder));
-            out.push_str("  ");
-            used += folder_width + 2;
-        }
-        let (mut file, mut marks) = (String::new(), String::new());
-        let name = text::one_line(&row.path.file_name().unwrap_or_default().to_string_lossy());
-        if (is_copy(row) || row.is_outside) && text::width(&name) <= FILE {
-            file = format!(" ({name})");
-        }
-        if let Some(counts) = row.summary.counts.filter(|counts| counts.faults > 0) {
-            marks.push_str(&format!(" ({})", Count("fault", "faults", counts.faults)));
-        }
-        if row.alive {
-            marks.push_str(" (being written)");
-        }
-        if let Some(when) = row.deleted.and_then(|deleted| time::deleted_soon(deleted, now)) {
-            marks.push_str(&format!(" ({when})"));
-        }
-        // The title is worth more than the marks, and these more than the name of the file.
-        for part in [&mut marks, &mut file] {
-            match used + text::width(part) + TITLE > width {
-                true => part.clear(),
-                false => used += text::width(part),
-            }
-        }
-        let note = notes.get(at).unwrap_or(&none);
-        let said = if note.said.is_empty() { String::new() } else { format!(" ({})", note.said) };
-        let room = ui.look.width.saturating_sub(used);
-        let title = text::fit(
-            &text::one_line(row.title()),
-            room.saturating_sub(text::width(&note.before) + text::width(&said)).max(TITLE),
-        );
-        let room = room.saturating_sub(text::width(&note.before) + text::width(&title));
-        let said = text::fit(&said, if room < TITLE { 0 } else { room });
-        out.push_str(&ui.paint(Ink::Quiet, &note.before));
-        out.push_str(&title);
-        out.push_str(&ui.paint(Ink::Quiet, said + &file));
-        if !marks.is_empty() {
-            out.push_str(&ui.paint(Ink::Bad, marks));
-        }
-        writeln!(ui.out(), "{}", out.trim_end())?;
-        for line in &note.below {
-            // Below the ids, if there is room.
-            let indent = 4 + 1 + 8;
-            let line = text::fit(line, ui.look.width.saturating_sub(indent));
-            let line = format!("{:indent$}{}", "", ui.paint(Ink::Quiet, line));
-            writeln!(ui.out(), "{line}")?;
-        }
-    }
-    Ok(())
-}
-
-/// The most cells of a file name that is shown beside a title: the names in stores contain the id, and say no more.
-const FILE: usize = 24;
-
-/// The room of a title, if what is said beside it is as long.
-const TITLE: usize = 8;
-
-/// Returns the shortest prefixes, of eight characters or more, that distinguish the sessions. A copy has
-/// the id in the name of its file, if there is one: by that it is found.
-fn short_ids(rows: &[&Row], is_copy: impl Fn(&Row) -> bool) -> Vec<String> {
-    let ids: Vec<String> = rows
-        .iter()
-        .map(|row| {
-            let id = row.summary.id.clone().filter(|_| !(is_copy(row) && locate::has_id_in_name(&row.path)));
-            text::one_line(&id.unwrap_or_else(|| locate::id_in_name(&row.path)))
-        })
-        .collect();
-    let mut sorted: Vec<&str> = ids.iter().map(String::as_str).collect();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let shared = |one: &str, other: &str| one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-    ids.iter()
-        .map(|id| {
-            let at = sorted.binary_search(&id.as_str()).unwrap_or(0);
-            let before = at.checked_sub(1).map_or(0, |before| shared(id, sorted[before]));
-            let after = sorted.get(at + 1).map_or(0, |after| shared(id, after));
-            id.chars().take((before.max(after) + 1).max(8)).collect()
-        })
-        .collect()
-}
-
-/// Formats a folder, with the home folder as `~`.
-fn folder(cwd: Option<&str>, home: &Path) -> String {
-    let Some(cwd) = cwd else { return String::new() };
-    let short = match Path::new(cwd).strip_prefix(home) {
-        Ok(below) if !home.as_os_str().is_empty() => format!("~/{}", below.display()),
-        _ => cwd.to_owned(),
-    };
-    text::one_line(short.trim_end_matches('/'))
 }

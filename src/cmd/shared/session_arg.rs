@@ -6,7 +6,7 @@ use crate::cmd::Failure;
 use crate::model::Count;
 use crate::ops::Snapshot;
 use crate::store;
-use crate::store::archive::Archive;
+use crate::store::archive::{Archive, is_unpacked};
 use crate::store::continued::{Continued, continued};
 use crate::store::project_folder::gone_beside;
 use crate::store::remains::Remains;
@@ -151,8 +151,14 @@ pub(crate) fn report_remains(all: &[Remains], ui: &mut Ui) {
     }
 }
 
-/// Reports in one line how many faults there are, and what to do.
+/// Says that a session is read from the archive, and reports in one line how many faults there are; with
+/// what to do.
 pub(crate) fn warn(opened: &Opened, ui: &mut Ui) {
+    if is_unpacked(opened.files.path(0)) && !ui.look.quiet {
+        let id = locate::session_id(opened.files.path(0));
+        let id = text::shell_word(&id);
+        ui.note(format_args!("note: {id} is read from the archive; `bough restore {id}` puts it back"));
+    }
     let faults = opened.session.faults.len();
     if faults == 0 {
         return;

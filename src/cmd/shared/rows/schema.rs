@@ -35,7 +35,7 @@ impl JsonSchema for Kind {
 fn rows() -> Vec<Value> {
     vec![
         row::<cmd::archive::ArchiveRow>(),
-        row::<cmd::archive::ArchivedRow>(),
+        row::<cmd::sessions::ArchivedRow>(),
         row::<cmd::archive::BlobRow>(),
         row::<cmd::branches::BranchRow>(),
         row::<cmd::branches::LineRow>(),

@@ -1,0 +1,128 @@
+//! `bough sessions --archived`: the sessions of the archive.
+
+use super::table::{self, Line, Note};
+use super::{Args, Sort};
+use crate::cmd::archive;
+use crate::cmd::shared::{rows, time};
+use crate::cmd::{Exit, shared};
+use crate::model::Time;
+use crate::ops::sessions::Summary;
+use crate::store::archive::Item;
+use crate::ui::Ui;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// A session of the archive: sessions --archived.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.archived/1")]
+pub(in crate::cmd) struct ArchivedRow<'a> {
+    /// The id of the session.
+    session: &'a str,
+    /// The agent.
+    agent: &'a str,
+    /// Where the session file was.
+    file: String,
+    /// Whether it is still there.
+    exists: bool,
+    /// Its size.
+    bytes: u64,
+    /// Its name, or else its first prompt, when it was archived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    /// When it was archived.
+    archived: &'a str,
+    /// When it was last written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified: Option<String>,
+    /// Its working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<&'a str>,
+}
+
+/// A listed session of the archive.
+struct Row<'a> {
+    item: &'a Item,
+    file: PathBuf,
+    /// Whether the file is still where it was.
+    exists: bool,
+    summary: Summary,
+}
+
+impl Row<'_> {
+    fn new(item: &Item) -> Row<'_> {
+        let file = item.origin();
+        let summary = Summary {
+            id: Some(item.session.clone()),
+            name: item.title.clone(),
+            cwd: item.cwd.clone(),
+            ..Summary::default()
+        };
+        Row { item, exists: file.exists(), file, summary }
+    }
+
+    fn line(&self) -> Line<'_> {
+        Line {
+            path: &self.file,
+            agent: &self.item.agent,
+            bytes: self.item.bytes,
+            modified: modified(self.item),
+            summary: &self.summary,
+            alive: false,
+            is_outside: false,
+            deleted: None,
+        }
+    }
+
+    fn json_row(&self) -> ArchivedRow<'_> {
+        let item = self.item;
+        ArchivedRow {
+            session: &item.session,
+            agent: &item.agent,
+            file: self.file.display().to_string(),
+            exists: self.exists,
+            bytes: item.bytes,
+            title: item.title.as_deref(),
+            archived: &item.archived,
+            modified: time::iso(modified(item)),
+            cwd: item.cwd.as_deref(),
+        }
+    }
+}
+
+/// Returns when the file of a session was last changed before it was archived.
+fn modified(item: &Item) -> Time {
+    Time(item.mtime / 1_000_000)
+}
+
+/// Prints the sessions of the archive.
+pub(super) fn list(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let contents = archive::read(&archive::open(None)?)?;
+    let now = time::now();
+    let since = args.since.as_deref().map(|since| time::parse(since, now)).transpose()?;
+    let until = args.until.as_deref().map(|until| time::parse(until, now)).transpose()?;
+    let is_wanted = |item: &&Item| {
+        item.main
+            && args.agent.as_ref().is_none_or(|agent| *agent == item.agent)
+            && since.is_none_or(|since| modified(item) >= since)
+            && until.is_none_or(|until| modified(item) <= until)
+    };
+    let mut rows: Vec<Row<'_>> = contents.latest().into_iter().filter(is_wanted).map(Row::new).collect();
+    Sort::parse(&args.sort)?.rows(&mut rows, Row::line);
+    rows.truncate(args.max_count.unwrap_or(usize::MAX));
+    if rows.is_empty() {
+        return Ok(shared::scope::none_found(ui));
+    }
+    if ui.look.json {
+        let end = if args.null { '\0' } else { '\n' };
+        for row in &rows {
+            write!(ui.out(), "{}{end}", rows::to_json(&row.json_row()))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let lines: Vec<Line<'_>> = rows.iter().map(Row::line).collect();
+    let said = |row: &Row<'_>| if row.exists { String::new() } else { "only in the archive".to_owned() };
+    let notes: Vec<Note> = rows.iter().map(|row| Note { said: said(row), ..Note::default() }).collect();
+    table::print(&lines, &notes, true, args.date.date, now, ui)?;
+    Ok(Exit::Done)
+}
