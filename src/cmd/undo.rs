@@ -133,11 +133,32 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(path) = path.as_deref().filter(|_| is_implied) {
         note_another(&log, path, ui);
     }
-    let wanted = wanted?;
+    let undo::Last { wanted, passed_over } = wanted?;
+    note_passed_over(&passed_over, ui);
+    if wanted.is_empty() {
+        return Err(Refusal::NothingToUndo { path }.into());
+    }
     if args.count.is_some_and(|count| count > wanted.len()) {
         note_fewer(wanted.len(), ui);
     }
     carry_out(global, &log, &wanted, only.as_deref(), args.writing, ui)
+}
+
+/// Names the operations that are not undone because the sessions that they made are in use.
+fn note_passed_over(operations: &[Operation], ui: &mut Ui) {
+    if ui.look.quiet {
+        return;
+    }
+    for operation in operations {
+        let made = operation.steps.iter().find(|step| step.kind == StepKind::Create);
+        let made = made.map(|step| step.path.display().to_string()).unwrap_or_default();
+        let Operation { command, op_id, .. } = operation;
+        ui.note(format_args!(
+            "note: the {} to {} stays, since that session has changed; `bough undo {op_id}` undoes it",
+            text::one_line(command),
+            text::one_line(&made)
+        ));
+    }
 }
 
 /// Says that fewer operations are there than were asked for.
@@ -434,7 +455,7 @@ fn session(
 /// Returns the last operation on any session that is not undone.
 fn last_of_all(log: &Log) -> Option<Operation> {
     let found = undo::last(log, None, undo::Which::Last(1)).ok()?;
-    Some(found.into_iter().next()?.operation)
+    Some(found.wanted.into_iter().next()?.operation)
 }
 
 /// Returns the session that a word, an option or the environment names, if one does.

@@ -96,20 +96,31 @@ impl History {
     }
 }
 
+/// What [`last`] found.
+#[derive(Debug, Default)]
+pub struct Last {
+    /// The operations to undo, newest first.
+    pub wanted: Vec<Wanted>,
+    /// Operations that only read the session, and made another one that is in use since: undoing them would
+    /// remove that one.
+    pub passed_over: Vec<Operation>,
+}
+
 /// Returns the last operations on `path`, or of all, that are not undone, newest first.
 ///
 /// An undo is not one of them, so another undo goes further back. An undo or a redo that was
 /// interrupted is finished first.
-pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Vec<Wanted>, Refusal> {
+pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Last, Refusal> {
     let io = not_read(log);
     let mut history = History::new(log, path).map_err(&io)?;
-    let mut found = Vec::new();
+    let (mut found, mut passed_over) = (Vec::new(), Vec::new());
     let mut is_met = false;
     while let Some(past) = history.next_on_file().map_err(&io)? {
         let Past { operation, undone_by } = past;
         if operation.undoes.is_some() {
             if found.is_empty() && operation.state == Progress::Begun && undone_by.is_none() {
-                return Ok(vec![finish(&mut history.reader, operation, io)?]);
+                let wanted = vec![finish(&mut history.reader, operation, io)?];
+                return Ok(Last { wanted, passed_over });
             }
             continue;
         }
@@ -120,7 +131,11 @@ pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Vec<Want
             break;
         }
         if undone_by.is_none() {
-            found.push(Wanted::new(operation));
+            let only_read = history.path.as_ref().is_some_and(|path| !operation.changed(path));
+            match only_read && made_what_is_in_use(log, &operation) {
+                true => passed_over.push(operation),
+                false => found.push(Wanted::new(operation)),
+            }
         }
         if which == Which::Last(found.len()) {
             break;
@@ -128,9 +143,22 @@ pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Vec<Want
     }
     match which {
         Which::After(op) if !is_met => Err(Refusal::NoSuchOperation { op: op.into() }),
-        _ if found.is_empty() => Err(Refusal::NothingToUndo { path: path.map(Path::to_owned) }),
-        _ => Ok(found),
+        _ if found.is_empty() && passed_over.is_empty() => {
+            Err(Refusal::NothingToUndo { path: path.map(Path::to_owned) })
+        }
+        _ => Ok(Last { wanted: found, passed_over }),
     }
+}
+
+/// Returns whether an operation made a file that has changed since.
+fn made_what_is_in_use(log: &Log, operation: &Operation) -> bool {
+    let made = operation.steps.iter().filter(|step| step.kind == StepKind::Create);
+    made.into_iter().any(|step| {
+        let found = find_file(step, false);
+        found.is_ok_and(|found| {
+            matches!(inspect(log, operation, step, found, false), Err(Refusal::MovedOn { .. }))
+        })
+    })
 }
 
 /// Returns the last undo on `path`, or of all, that a redo undoes. After another operation there is
@@ -138,17 +166,20 @@ pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Vec<Want
 pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
     let io = not_read(log);
     let mut history = History::new(log, path).map_err(&io)?;
+    let mut is_late = false;
     while let Some(past) = history.next_on_file().map_err(&io)? {
         let Past { operation, undone_by } = past;
         let Some(undoes) = operation.undoes.clone() else {
             // What was undone before an operation that is in effect, or in effect again, stays undone.
-            if undone_by.is_none() {
-                break;
-            }
+            is_late |= undone_by.is_none();
             continue;
         };
         if undone_by.is_some() {
             continue;
+        }
+        if is_late {
+            let before = Some(operation.op_id).filter(|_| operation.state != Progress::Begun);
+            return Err(Refusal::NothingToRedo { path: path.map(Path::to_owned), before });
         }
         if operation.state == Progress::Begun {
             return finish(&mut history.reader, operation, io);
@@ -157,7 +188,7 @@ pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
             return Ok(Wanted::new(operation));
         }
     }
-    Err(Refusal::NothingToRedo { path: path.map(Path::to_owned) })
+    Err(Refusal::NothingToRedo { path: path.map(Path::to_owned), before: None })
 }
 
 /// Returns whether an operation is an undo.
@@ -590,7 +621,13 @@ fn inspect(
     found: Found,
     force: bool,
 ) -> Result<Option<Option<Stamp>>, Refusal> {
-    let moved_on = |grew| Refusal::MovedOn { path: step.path.clone(), op: operation.op_id.clone(), grew };
+    let moved_on = |grew| Refusal::MovedOn {
+        path: step.path.clone(),
+        op: operation.op_id.clone(),
+        command: operation.command.clone(),
+        made: step.kind == StepKind::Create,
+        grew,
+    };
     let (stamp, grew) = match found {
         Found::Before => return Ok(None),
         Found::After { stamp, grew } => (stamp, Some(grew)),
@@ -677,7 +714,13 @@ fn unmove(
     record: &mut Record<'_>,
 ) -> Result<Ready, Refusal> {
     let io = |source| Refusal::Io { path: base.to_owned(), source };
-    let changed = || Refusal::MovedOn { path: base.to_owned(), op: operation.op_id.clone(), grew: None };
+    let changed = || Refusal::MovedOn {
+        path: base.to_owned(),
+        op: operation.op_id.clone(),
+        command: operation.command.clone(),
+        made: false,
+        grew: None,
+    };
     let len = patch.metadata().map_err(io)?.len();
     let bytes = stamp::read_at(patch, 0, len as usize).map_err(io)?;
     let new = steps::open(base).map_err(io)?;

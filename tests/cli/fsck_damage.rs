@@ -748,7 +748,9 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
     for (bytes, set_aside) in [(&bytes, false), (&wanted, true), (&bytes, false)] {
         let operation = match set_aside {
             true => undo::last_undo(&log, Some(&path)),
-            false => undo::last(&log, Some(&path), undo::Which::Last(1)).map(|mut last| last.remove(0)),
+            false => {
+                undo::last(&log, Some(&path), undo::Which::Last(1)).map(|mut last| last.wanted.remove(0))
+            }
         };
         let undone = operation.and_then(|operation| undo::undo(&log, &operation, None, &options));
         if let Err(refusal) = undone {

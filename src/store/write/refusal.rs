@@ -92,12 +92,16 @@ pub enum Refusal {
         source: io::Error,
     },
     /// The file has changed since the operation.
-    #[error("{}: changed since operation {op}", path.display())]
+    #[error("{}: changed since operation {op} ({command})", path.display())]
     MovedOn {
         /// The file.
         path: PathBuf,
         /// The operation that should be undone.
         op: String,
+        /// Its command.
+        command: String,
+        /// Whether the operation made the file, so that an undo removes it.
+        made: bool,
         /// How many bytes were appended since, if nothing else changed.
         grew: Option<u64>,
     },
@@ -118,6 +122,8 @@ pub enum Refusal {
     NothingToRedo {
         /// The session, where one was named.
         path: Option<PathBuf>,
+        /// The last undo, if there is one that something else came after.
+        before: Option<String>,
     },
     /// No operation has this id.
     #[error("no operation `{op}` in the log")]
@@ -228,6 +234,11 @@ impl Refusal {
             Refusal::NoRecord { .. } => {
                 "set `XDG_STATE_HOME` to a writable folder; `--force` writes without the operation log".into()
             }
+            Refusal::MovedOn { made: true, .. } => {
+                "`--force` removes the file with what was added since, and keeps a backup; `bough op log` lists \
+                 the operations before it, which `bough undo OP` undoes alone"
+                    .into()
+            }
             Refusal::MovedOn { grew: Some(grew), .. } => format!(
                 "`--force` undoes anyway; the {} added since are kept as a backup, and `bough redo` \
                  restores them",
@@ -235,6 +246,9 @@ impl Refusal {
             ),
             Refusal::MovedOn { grew: None, .. } => {
                 "`--force` undoes anyway if there is a backup; `bough redo` restores the present file".into()
+            }
+            Refusal::NothingToRedo { before: Some(op), .. } => {
+                format!("another operation came after the last undo; `bough undo {op}` takes that back nevertheless")
             }
             Refusal::NothingToUndo { .. }
             | Refusal::NothingToRedo { .. }

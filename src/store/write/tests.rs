@@ -32,7 +32,7 @@ fn newest(log: &Log, path: Option<&Path>) -> Result<undo::Wanted, Refusal> {
             continue;
         }
         if operation.state == Progress::Begun && operation.undoes.is_some() {
-            return Ok(undo::last(log, path.as_deref(), undo::Which::Last(1))?.remove(0));
+            return Ok(undo::last(log, path.as_deref(), undo::Which::Last(1))?.wanted.remove(0));
         }
         return Ok(undo::Wanted::new(operation));
     }
