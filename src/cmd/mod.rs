@@ -154,22 +154,40 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     let json = shared::exit::wants_json(&words);
     let mut cli = match parse(words, &config) {
         Ok(cli) => cli,
-        Err(error) => return shared::exit::usage(&error, json),
+        Err(error) => {
+            return match broken {
+                // The word may be an alias of the file that can't be read.
+                Some(broken) if error.kind() == ErrorKind::InvalidSubcommand => {
+                    let mut look = Global::default().look(&config);
+                    look.json = json;
+                    shared::exit::report(&broken, &mut Ui::standard(look))
+                }
+                _ => shared::exit::usage(&error, json),
+            };
+        }
     };
     cli.global.roots.clone_from(&config.session.roots);
     cli.global.unshown =
         config.fsck.skip.iter().filter_map(|check| crate::fsck::Check::from_id(check)).collect();
     let mut ui = Ui::standard(cli.global.look(&config));
     ui.set_pager(cli.global.pager(&config));
-    let repairing = matches!(&cli.command, Command::Config(args) if args.wants_no_file());
     let result = match broken {
-        Some(error) if !repairing => Err(error),
+        Some(error) if !works_without_config(&cli.command) => Err(error),
         _ => carry_out(&cli, &config, &mut ui),
     };
     let result = result.and_then(|exit| Ok(ui.finish().map(|()| exit)?));
     match result {
         Ok(exit) => exit,
         Err(error) => shared::exit::report(&error, &mut ui),
+    }
+}
+
+/// Returns whether a command needs nothing of the config file, so that it helps to repair the file.
+fn works_without_config(command: &Command) -> bool {
+    match command {
+        Command::Help(_) | Command::Man(_) | Command::Completions(_) => true,
+        Command::Config(args) => args.wants_no_file(),
+        _ => false,
     }
 }
 

@@ -237,6 +237,11 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         note_exported(output, &what, ui);
     }
     redaction.print_counts(ui);
+    if form == Form::Jsonl && redaction.is_off() && !args.no_redact {
+        ui.hint(
+            "secrets are in it as they are in the session; `--redact` marks them out, `--check` only looks",
+        );
+    }
     if form == Form::Jsonl && !redaction.is_clean() {
         ui.hint("an agent that continues this session may fail where it needs a redacted value");
     }

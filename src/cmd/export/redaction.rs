@@ -58,6 +58,11 @@ pub(super) struct Redaction {
 }
 
 impl Redaction {
+    /// Whether nothing is searched or redacted.
+    pub(super) fn is_off(&self) -> bool {
+        self.redactor.is_none()
+    }
+
     /// Reads the options and the config. `by_default` is whether credentials are redacted without an option.
     pub(super) fn new(args: &Args, by_default: bool, config: &Config) -> anyhow::Result<Redaction> {
         let asked = args.redact.as_deref();

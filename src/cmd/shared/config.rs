@@ -41,7 +41,13 @@ impl Config {
 
     /// Returns the rules by which `groups` are redacted, with those in the file. Fails if one of these is not valid.
     pub(crate) fn redaction(&self, groups: &[Group]) -> Result<Rules, Failure> {
-        Rules::new(groups, &self.redact.rules, &self.redact.allow).map_err(|bad| Failure::Usage {
+        let mut extra = self.redact.rules.clone();
+        if groups.contains(&Group::Paths)
+            && let Ok(home) = etcetera::home_dir()
+        {
+            extra.extend(ExtraRule::of_home(&home));
+        }
+        Rules::new(groups, &extra, &self.redact.allow).map_err(|bad| Failure::Usage {
             what: format!("in the table `redact` of the config file: {bad}"),
             hint: "`bough help config` describes the file".into(),
         })
@@ -140,6 +146,14 @@ pub(crate) fn load() -> anyhow::Result<Config> {
         let what = format!("{}: unknown check `{check}` in `fsck.skip`", path.display());
         return Err(Failure::Usage { what, hint: "`bough fsck --list-checks` lists them".into() }.into());
     }
+    if let Some((name, _)) = config.alias.iter().find(|(_, words)| words.trim_start().starts_with('!')) {
+        let what = format!("{}: the alias `{name}` can't run another program", path.display());
+        return Err(Failure::Usage {
+            what,
+            hint: "an alias contains words of bough's own command line".into(),
+        }
+        .into());
+    }
     let priced = config.prices.iter().flat_map(|(model, price)| price.rows().map(move |row| (model, row)));
     if let Some((model, (name, price))) =
         priced.into_iter().find(|(_, (_, price))| !(0.0..1e9).contains(price))
@@ -225,6 +239,13 @@ pub(crate) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     match args.action {
         Action::Path => writeln!(ui.out(), "{path}")?,
         Action::List { origin } => {
+            let commands = <crate::cmd::Cli as clap::CommandFactory>::command();
+            for name in config.alias.keys().filter(|name| commands.find_subcommand(name).is_some()) {
+                ui.note(format_args!(
+                    "warning: {path}: the alias `{}` is not used, because a command has that name",
+                    crate::ui::text::one_line(name)
+                ));
+            }
             for setting in settings(global, config, &path) {
                 if ui.look.json {
                     let Setting { name, value, origin } = setting;

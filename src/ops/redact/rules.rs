@@ -6,6 +6,7 @@ use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// The rule whose work [`assigned`] does.
@@ -39,6 +40,17 @@ pub struct ExtraRule {
     /// The least entropy of the secret, in bits a byte.
     #[serde(default)]
     pub entropy: f64,
+}
+
+impl ExtraRule {
+    /// Returns the rule that finds a home directory, wherever it is: the built-in rule knows those of
+    /// `/home` and `/Users`. None for the root, which is part of every path.
+    pub fn of_home(home: &Path) -> Option<ExtraRule> {
+        let home = home.to_str().map(|home| home.trim_end_matches('/')).filter(|home| home.len() > 1)?;
+        let end = if home.ends_with(char::is_alphanumeric) { r"\b" } else { "" };
+        let regex = format!(r"(?:^|[^\w.-])({}){end}", regex::escape(home));
+        Some(ExtraRule { id: PATHS.into(), regex, keywords: vec![home.into()], entropy: 0.0 })
+    }
 }
 
 /// A rule that can't be used.
@@ -174,7 +186,8 @@ impl Rules {
             }
         }
         if groups.contains(&Group::Paths) {
-            let home = r"(/home/[A-Za-z0-9_][\w.-]*|/Users/[A-Za-z0-9_][\w.-]*|/root\b)";
+            // Within another path, these are not home directories.
+            let home = r"(?:^|[^\w.-])(/home/[A-Za-z0-9_][\w.-]*|/Users/[A-Za-z0-9_][\w.-]*|/root\b)";
             add(plain(PATHS, home, &["/home/", "/users/", "/root"]), &mut rules);
             add(
                 plain(PATHS, r"([A-Za-z]:\\{1,2}Users\\{1,2}[\w.-]+)", &[":\\users\\", ":\\\\users\\\\"]),

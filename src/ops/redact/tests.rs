@@ -222,6 +222,15 @@ fn all_rules_compile_and_those_of_the_config_apply() {
 }
 
 #[test]
+fn a_home_directory_anywhere_is_found() {
+    let extra = ExtraRule::of_home(std::path::Path::new("/export/home/ann/")).unwrap();
+    let mut redactor = Redactor::new(Rules::new(&[Group::Paths], &[extra], &[]).unwrap());
+    let text = "/export/home/ann/code:/export/home/ann /export/home/anna /data/export/home/ann";
+    assert_eq!(redactor.text(text), "~/code:~ /export/home/anna /data/export/home/ann");
+    assert_eq!(ExtraRule::of_home(std::path::Path::new("/")).map(|rule| rule.id), None);
+}
+
+#[test]
 #[rustfmt::skip] // a table
 fn groups_are_looked_for_when_they_are_chosen() {
     let check = |group: Group, text: &str, wanted: &str| {
@@ -229,6 +238,7 @@ fn groups_are_looked_for_when_they_are_chosen() {
         assert_eq!(redactor.text(text), wanted);
     };
     check(Group::Paths, "/home/ann/x /Users/ann.b/y /homework /root/z", "~/x ~/y /homework ~/z");
+    check(Group::Paths, "/export/home/ann/x file:///home/ann:/home/bob", "/export/home/ann/x file://~:~");
     check(Group::Paths, "~/.claude/projects/-home-ann-x/a.jsonl", "~/.claude/projects/-~-x/a.jsonl");
     check(Group::Mail, "mail ann@example.com, git@example.com", "mail [redacted:mail#1], git@example.com");
     check(Group::Hosts, "https://ci.example.org/a on 10.1.2.3", "https://[redacted:host#1]/a on [redacted:host#2]");
