@@ -1007,7 +1007,7 @@ local\:"The local date and time\: \`2026-03-02 11\:58\`"))' \
 '(--all)-p[All sessions of the current project]' \
 '(--all)--project[All sessions of the current project]' \
 '--all[All sessions of all agents]' \
-'(--cwd --all --tree --paths --quick)--archived[List the sessions of the archive, which \`bough archive\` makes]' \
+'(--cwd --tree --paths --quick)--archived[List the sessions of the archive, which \`bough archive\` makes]' \
 '(--archived --tree --paths --quick --sort)--lost[List the sessions of Claude Code that are gone, with their prompts]' \
 '(--quick --paths)--tree[List forks and continuations below the session that they come from]' \
 '--agents[With \`--tree\`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry that started each]' \

@@ -307,7 +307,7 @@ mod tests {
         assert!(path[4].parent() == Some(path[3]) && path[3].children().eq([path[4]]));
         assert_eq!(
             session.entry("nothing-like-it").err().unwrap().to_string(),
-            "`nothing-like-it` is not an entry of this session"
+            "`nothing-like-it` is not an entry of session 0198f3a2"
         );
     }
 

@@ -63,6 +63,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let words = if args.rewind { words::session_first(&args.words) } else { (&args.words[..]).into() };
     let words = words::split(global, &words, Use::Writes)?;
     let (named, words) = (words.session(), &words.revisions[..]);
+    if let (Some(name), [], false) = (&args.create, words, args.root) {
+        let what = "no entry given".into();
+        let hint = format!("`bough label {}` labels HEAD and stays there", text::shell_word(name));
+        return Err(Failure::Usage { what, hint }.into());
+    }
     let options = switch::SwitchOptions {
         rewind: args.rewind,
         summary: args.summary.as_deref().map(write::summary).transpose()?,

@@ -4,6 +4,10 @@ use super::Cli;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+/// What removes a part of a session, or all of it.
+const REMOVE: &str = "`bough drop REV` removes a branch; `bough label -d NAME` deletes a label; a session is gone with its \
+                      file, which `bough archive` keeps";
+
 /// Words that other tools have, and what bough has for them.
 const TIPS: &[(&str, &str)] = &[
     ("add", "agents write sessions; `bough append` adds one entry"),
@@ -14,9 +18,10 @@ const TIPS: &[(&str, &str)] = &[
     ("clone", "`bough export-branch -o FILE` writes a branch as a session of its own"),
     ("commit", "agents write sessions; `bough append` adds one entry"),
     ("cost", "`bough stats`"),
-    ("delete", "`bough drop REV` removes a branch; `bough label -d NAME` deletes a label"),
+    ("delete", REMOVE),
     ("describe", "`bough status`"),
     ("edit", "`bough switch --rewind REV` moves to before a prompt and prints it, to be sent again"),
+    ("find", "`bough grep TEXT` finds entries; `bough sessions --all` lists sessions"),
     ("fix", "`bough fsck --repair`"),
     ("fork", "`bough export-branch --store REV` makes a session that the agent can resume"),
     ("gc", "`bough op prune` deletes old backups"),
@@ -25,15 +30,17 @@ const TIPS: &[(&str, &str)] = &[
     ("ls", "`bough sessions`"),
     ("mv", "`bough move OLD NEW` after a folder was renamed; `bough switch REV` moves HEAD"),
     ("prune", "`bough drop --others` removes branches; `bough op prune` deletes old backups"),
+    ("pull", "`bough merge --from SESSION` copies what another session adds"),
     ("rebase", "`bough cherry-pick --onto REV A..B` copies entries to another branch"),
     ("reflog", "`bough op log`"),
-    ("remove", "`bough drop REV` removes a branch; `bough label -d NAME` deletes a label"),
+    ("remove", REMOVE),
+    ("rename", "`bough move OLD NEW` after a folder was renamed; agents name their sessions"),
     ("repair", "`bough fsck --repair`"),
     ("reset", "`bough switch REV`"),
     ("resume", "`bough switch REV` and `bough export-branch --store` print how to resume"),
     ("revert", "`bough undo`"),
     ("rewind", "`bough switch --rewind REV` moves to before a prompt; `bough switch turn:N` moves to one"),
-    ("rm", "`bough drop REV` removes a branch; `bough label -d NAME` deletes a label"),
+    ("rm", REMOVE),
     ("search", "`bough grep`"),
     ("session", "`bough sessions`"),
     ("stash", "`bough label NAME` labels HEAD; `bough switch NAME` goes back to it"),
@@ -43,9 +50,12 @@ const TIPS: &[(&str, &str)] = &[
 
 /// Options that other tools have, and what bough has for them.
 const OPTION_TIPS: &[(&str, &str)] = &[
+    ("--cost", "`bough stats` sums up costs; prices are set in the config file, see `bough help config`"),
     ("--fix", "`bough fsck --repair`"),
     ("--hard", "`bough switch REV` moves HEAD; nothing is lost, and `bough undo` goes back"),
     ("--patch", "`bough show REV` shows an entry; `bough diff A B` compares branches"),
+    ("--price", "prices are set in the config file, see `bough help config`"),
+    ("--prices", "prices are set in the config file, see `bough help config`"),
 ];
 
 /// Adds to the error about an unknown command or option what to type instead.

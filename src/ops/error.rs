@@ -6,10 +6,12 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A revision that does not exist.
-    #[error("`{revision}` is not an entry of this session")]
+    #[error("`{revision}` is not an entry of {session}")]
     NoRevision {
         /// The argument.
         revision: String,
+        /// The session: `session 0198f3a2`, or `this session` if it has no id.
+        session: String,
     },
     /// A revision that could be several.
     #[error("`{revision}` could be {}", crate::model::Count("entry", "entries", *count))]
@@ -92,7 +94,7 @@ impl Error {
     /// Returns what the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Error::NoRevision { revision } if is_short(revision) => {
+            Error::NoRevision { revision, .. } if is_short(revision) => {
                 format!("a prefix of an id needs at least {} characters", super::revision::FEWEST)
             }
             Error::NoRevision { .. } => {

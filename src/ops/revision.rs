@@ -214,7 +214,7 @@ fn single(names: &Resolver<'_>, text: &str) -> Result<Ix> {
             why: "`~` must be followed by a number of steps".into(),
         });
     }
-    Err(Error::NoRevision { revision: text.into() })
+    Err(no_revision(names.whole.session, text))
 }
 
 /// A step from one entry to another, at the end of a revision.
@@ -414,13 +414,20 @@ fn find(session: &Session, id: &str) -> Option<Ix> {
     session.find(Key::hash(id.as_bytes())).or_else(number)
 }
 
+/// The error that a revision does not exist.
+fn no_revision(session: &Session, revision: &str) -> Error {
+    let short = |id: String| format!("session {}", id.chars().take(8).collect::<String>());
+    let session = session.id().map_or_else(|| "this session".to_owned(), short);
+    Error::NoRevision { revision: revision.into(), session }
+}
+
 /// Returns the entry whose id begins with `prefix`, of at least `fewest` bytes.
 fn by_id(whole: Snapshot<'_>, word: &str, prefix: &str, fewest: usize) -> Result<Ix> {
     let session = whole.session;
     if let Some(ix) = find(session, prefix) {
         return Ok(ix);
     }
-    let none = || Error::NoRevision { revision: word.into() };
+    let none = || no_revision(session, word);
     if prefix.len() < fewest {
         return Err(none());
     }

@@ -38,6 +38,7 @@ const TRIALS: &[(&str, &str, &[&str])] = &[
     ("a set",                        "bough rev-parse s.jsonl lea",               &["bough rev-parse s.jsonl leaves"]),
     ("with -s before the command",   "bough -s s.jsonl show 1b",                  &["bough -s s.jsonl show 1b5f7c5f"]),
     ("with the environment",         "bough show 77a1",                             &["bough show 77a1d1a9"]),
+    ("of a session by its first characters", "bough show 3786 4769",               &["bough show 3786 47691418"]),
     ("with --from",                  "bough cherry-pick --from s.jsonl 1b",       &["bough cherry-pick --from s.jsonl 1b5f7c5f"]),
     ("behind an alias",              "bough onelines s.jsonl 1b",                 &["bough onelines s.jsonl 1b5f7c5f"]),
     ("an entry for an option",       "bough branches s.jsonl --contains 1b",      &["bough branches s.jsonl --contains 1b5f7c5f"]),

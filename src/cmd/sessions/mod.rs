@@ -51,7 +51,7 @@ pub struct Args {
     scope: Scope,
 
     /// List the sessions of the archive, which `bough archive` makes
-    #[arg(long, conflicts_with_all = ["folders", "cwd", "all", "tree", "paths", "quick"])]
+    #[arg(long, conflicts_with_all = ["folders", "cwd", "tree", "paths", "quick"])]
     archived: bool,
 
     /// List the sessions of Claude Code that are gone, with their prompts

@@ -104,11 +104,18 @@ impl Table {
         self.heads.iter_mut().for_each(|head| *head = head.replace(' ', "\n"));
     }
 
-    /// Cuts the names by some display cells, but not below `fewest`.
+    /// Cuts the names in the widest column of texts by some display cells, but not below `fewest`.
     fn cut_names(&mut self, by: usize, fewest: usize) {
-        let name = |row: &Vec<String>| row.first().map_or(0, |cell| text::width(cell));
-        let room = self.rows.iter().map(name).max().unwrap_or(0).saturating_sub(by).max(fewest);
-        for cell in self.rows.iter_mut().filter_map(|row| row.first_mut()) {
+        let width_of = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            cells.map(|cell| text::width(cell)).max().unwrap_or(0)
+        };
+        let texts = (0..self.heads.len()).rev().filter(|at| !self.right.contains(at));
+        let Some((width, column)) = texts.map(|at| (width_of(at), at)).max_by_key(|(width, _)| *width) else {
+            return;
+        };
+        let room = width.saturating_sub(by).max(fewest);
+        for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {
             *cell = text::fit(cell, room);
         }
     }
@@ -145,6 +152,15 @@ mod tests {
         table.add_row(cells(["anthropic/claude-sonnet-4-5", "7", "12,450", "0", "-", "████"]));
         table.add_row(cells(["模型/模型模型模型模型模型", "1", "2", "0", "-", "▌"]));
         table
+    }
+
+    #[test]
+    fn the_widest_column_of_texts_is_cut_and_not_the_days_before_it() {
+        let mut table = Table::new(&["day", "model", "replies"], &[2]);
+        let cells = ["2026-11-23", "anthropic/claude-sonnet-4-5", "7"];
+        table.add_row(cells.map(str::to_owned));
+        let (lines, _) = table.lines_within(36);
+        assert_eq!(lines[1], "2026-11-23  anthropic/claud…");
     }
 
     #[test]

@@ -107,11 +107,11 @@ pub(crate) fn ago(time: Time, now: Time) -> String {
 pub(crate) fn deleted_soon(deleted: Time, now: Time) -> Option<String> {
     const DAY: i64 = 24 * 60 * 60 * 1000;
     match deleted.0.saturating_sub(now.0) {
-        ..=0 => Some("deleted next time".into()),
-        1..DAY => Some("deleted within a day".into()),
+        ..=0 => Some("gone next time".into()),
+        1..DAY => Some("gone within a day".into()),
         left if left <= 7 * DAY => {
             let days = usize::try_from(left / DAY).unwrap_or_default();
-            Some(format!("deleted in {}", Count("day", "days", days)))
+            Some(format!("gone in {}", Count("day", "days", days)))
         }
         _ => None,
     }

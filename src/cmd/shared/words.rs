@@ -246,7 +246,7 @@ fn may_be_session(word: &str) -> bool {
 
 /// Whether a word is the beginning of the id of a session: eight characters or more.
 pub(crate) fn is_id_of_session(global: &Global, word: &str) -> bool {
-    let is_id = word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let is_id = word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     is_id
         && locate::stores(&global.roots)
             .iter()
