@@ -85,6 +85,8 @@ try {
 	check('the path to HEAD is read', (await run(`return ${said}`)).includes(wanted.onPath) && !(await run(`return ${said}`)).includes(wanted.aside));
 	check('no text is markup', await run("return document.querySelectorAll('main script,main iframe,main object,main form[action]').length") === 0);
 
+	check('rows have no signs of Markdown', await run(`const r=${rowsOf}.map(r=>r.innerText.trim());return r.some(r=>r.endsWith('Write a parser for x'))&&r.some(r=>r.includes('Done. The parser has 41 tests.'))&&r.some(r=>r.includes('generator? • one • two a · b 1 · 2 fn main() {}'))`), await run(`return ${rowsOf}.map(r=>r.innerText)`));
+	check('nor has the title', await run('return document.title+document.querySelector("h1").firstChild.data') === 'Write a parser for x'.repeat(2), await run('return document.title'));
 	await run(`${rowsOf}.find(r=>r.innerText.includes(${JSON.stringify(wanted.asideRow)})).click()`);
 	check('a click shows the path of an entry', await until(`${said}.includes(${JSON.stringify(wanted.aside)})`, 5000), await run(`return ${said}`));
 	check('the path is marked', await run(`return ${rowsOf}.filter(r=>r.classList.contains('path')).length`) === wanted.asidePath, await run(`return ${rowsOf}.filter(r=>r.classList.contains('path')).map(r=>r.innerText)`));
@@ -214,9 +216,18 @@ try {
 	}
 	for (const name of fs.readdirSync(folder, { recursive: true }).filter(name => /^hostile.*\.html$/.test(name))) {
 		requests.length = 0;
-		if (/plain|index/.test(name)) { await call('Page.navigate', { url: `file://${folder}/${name}` }); await pause(500); }
+		if (/plain|index/.test(name)) {
+			await call('Page.navigate', { url: `file://${folder}/${name}` });
+			await pause(500);
+			if (/-ids-/.test(name)) check(`${name}: links open their entries`, await run("const all=[...document.querySelectorAll('article')].slice(0,200);for(const a of all){location.hash='#'+encodeURIComponent(a.id);if(document.querySelector(':target')?.id!==a.id)return a.id.slice(0,200)}return all.length>5"), true);
+		}
 		else {
 			check(`${name} opens`, await open(name));
+			if (/-ids/.test(name)) {
+				// Each entry is found by its link, or has none.
+				const [links, lost] = await run("let links=0;const lost=[];for(const i of Array.from(D.order).slice(0,200)){choose(i,true);const a=anchor(i,'#');if(!a)continue;links++;choose(D.order[0],false);location.hash=a.hash;if(!fromHash()||D.id(target)!==D.id(i))lost.push(D.id(i).slice(0,200))}return [links,lost]");
+				check(`${name}: links open their entries`, links > 5 && !lost.length, [links, lost]);
+			}
 			await run("document.getElementById('mode').value='4';document.getElementById('mode').onchange()");
 			await run("for(const i of Array.from(D.order).slice(0,400)){choose(i,true);for(const d of document.querySelectorAll('#items details'))d.open=true;await new Promise(f=>setTimeout(f,5))}print(true);await new Promise(f=>setTimeout(f,50));print(false);await toContext();await new Promise(f=>setTimeout(f,50))");
 		}

@@ -1,7 +1,7 @@
 //! Exported pages: nothing is lost, and no text of a session runs in them. `tests/needs` shows them to a browser.
 
 use crate::support::files::project;
-use crate::support::hostile::{lines, message, payload};
+use crate::support::hostile::{faults_of_markdown, lines, message, payload};
 use crate::support::need;
 use crate::support::sandbox::{bough, code, said};
 use crate::support::sessions::sessions_below;
@@ -188,42 +188,6 @@ fn what_the_model_is_sent_is_in_a_page_once() {
     assert!(!all.contains("thoughtword") && all.contains("replyword"), "{all}");
     // Once in the result, and once in the row of the tree.
     assert!(!all.contains(&"resultword ".repeat(20)), "{all}");
-}
-
-/// What is wrong with Markdown as GitHub and Pandoc read it: a tag that is not of the document, an image, a link that is not to
-/// the web, to mail, or to a place beside it.
-fn faults_of_markdown(markdown: &str, name: &str) -> Vec<String> {
-    use pulldown_cmark::{Event, Options, Parser, Tag};
-    let mut found = Vec::new();
-    for event in Parser::new_ext(markdown, Options::all()) {
-        match event {
-            Event::Html(tag) | Event::InlineHtml(tag) => {
-                let tag = tag.trim();
-                let is_summary =
-                    tag.strip_prefix("<summary>").and_then(|rest| rest.strip_suffix("</summary>"));
-                let is_own = tag.is_empty()
-                    || matches!(tag, "<details>" | "</details>")
-                    || is_summary.is_some_and(|inside| !inside.contains('<'));
-                if !is_own {
-                    found.push(format!("{name}: {tag}"));
-                }
-            }
-            Event::Start(Tag::Image { dest_url, .. }) => {
-                found.push(format!("{name}: an image of {dest_url}"))
-            }
-            Event::Start(Tag::Link { dest_url, .. }) => {
-                let scheme = dest_url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
-                let is_safe = scheme.is_none_or(|scheme| {
-                    matches!(scheme.as_str(), "http" | "https" | "mailto") || scheme.contains(['/', '#', '?'])
-                });
-                if !is_safe {
-                    found.push(format!("{name}: a link to {dest_url}"));
-                }
-            }
-            _ => {}
-        }
-    }
-    found
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Exported pages in a real browser.
 
 use crate::support::files::project;
-use crate::support::hostile::{lines, message, payload};
+use crate::support::hostile::{faults_of_markdown, lines, message, payload};
 use crate::support::sandbox::{bough, code, said};
 use crate::support::sessions::sessions_below;
 use serde_json::{Value, json};
@@ -70,8 +70,14 @@ fn tree() -> Vec<Value> {
 const WORDS: [&str; 3] = ["type", "role", "timestamp"];
 
 /// The ids of things.
-const IDS: [&str; 17] = [
+const IDS: [&str; 23] = [
     "id",
+    "sessionID",
+    "parentID",
+    "messageID",
+    "callID",
+    "turn_id",
+    "session_id",
     "parentId",
     "parent_id",
     "uuid",
@@ -90,6 +96,20 @@ const IDS: [&str; 17] = [
     "messageId",
 ];
 
+/// Returns what is added to an id: the same for the same id.
+fn id_payload(id: &str) -> String {
+    let sum: usize = id.bytes().map(usize::from).sum();
+    match sum % 5 {
+        0 => payload("id"),
+        1 => "\"'><script>window.PWN='id'</script>\" onmouseover=\"window.PWN=1\" x='`${window.PWN=1}".into(),
+        2 => {
+            "\u{2028}\u{2029}\0\u{1}\u{1b}]0;x\u{7}\u{7f}\u{85}\u{202e}\u{feff}\t\r\n#?&%2F%E0 <!--]]>".into()
+        }
+        3 => format!("{}</script><script>window.PWN=1</script>", "long".repeat(10_000)),
+        _ => "../../a..b/__proto__/constructor&lt;javascript:window.PWN=1".into(),
+    }
+}
+
 /// Puts a payload into every string of a value but the words and, unless `ids`, the ids, and adds one as a key.
 fn poison(value: &mut Value, path: &str, ids: bool) {
     match value {
@@ -101,7 +121,7 @@ fn poison(value: &mut Value, path: &str, ids: bool) {
                     // The same id has the same payload everywhere.
                     Value::String(id) if IDS.contains(&key.as_str()) => {
                         if ids {
-                            id.push_str(&payload("id"));
+                            id.push_str(&id_payload(id));
                         }
                     }
                     _ if WORDS.contains(&key.as_str()) => {}
@@ -185,6 +205,14 @@ pub fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
             .output()
             .unwrap();
         assert_eq!(code(&output), 0, "{name}: {}", said(&output));
+        if name.starts_with("hostile") && !plain {
+            let mut command = bough(home.path());
+            command.args(["export", "--to", "md", "--front-matter"]).arg(&session);
+            let output = command.args(format.into_iter().flatten()).output().unwrap();
+            assert_eq!(code(&output), 0, "{name}: {}", said(&output));
+            let faults = faults_of_markdown(&String::from_utf8(output.stdout).unwrap(), name);
+            assert!(faults.is_empty(), "{}", faults.join("\n"));
+        }
     };
     let export = |name: &str, all: &str, plain: bool| export_as(name, all, plain, None);
     let whole = |all: &[Value]| lines(&[std::slice::from_ref(&header), all].concat());
@@ -252,19 +280,25 @@ pub fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
         let sessions = of_folder(folder, &|file| file.starts_with(name) && file.ends_with(".jsonl"));
         let mut hostile = one_of_each(&sessions, "", "");
         assert!(hostile.len() > 5, "{name}: {}", hostile.len());
+        let mut with_ids = hostile.clone();
         hostile.iter_mut().for_each(|line| poison(line, name, false));
+        with_ids.iter_mut().for_each(|line| poison(line, name, true));
         for plain in [false, true] {
             export_as(&format!("hostile-{name}"), &lines(&hostile), plain, Some(name));
+            export_as(&format!("hostile-{name}-ids"), &lines(&with_ids), plain, Some(name));
         }
     }
     // One JSON object.
     let guests = project().join("tests/cli/sessions/guests");
     for name in ["opencode-08.json", "opencode-made-033.json"] {
-        let mut hostile: Value = serde_json::from_slice(&fs::read(guests.join(name)).unwrap()).unwrap();
-        poison(&mut hostile, "opencode", false);
-        for plain in [false, true] {
-            let name = name.trim_end_matches(".json");
-            export_as(&format!("hostile-{name}"), &hostile.to_string(), plain, Some("opencode"));
+        let stored: Value = serde_json::from_slice(&fs::read(guests.join(name)).unwrap()).unwrap();
+        for (ids, end) in [(false, ""), (true, "-ids")] {
+            let mut hostile = stored.clone();
+            poison(&mut hostile, "opencode", ids);
+            for plain in [false, true] {
+                let name = format!("hostile-{}{end}", name.trim_end_matches(".json"));
+                export_as(&name, &hostile.to_string(), plain, Some("opencode"));
+            }
         }
     }
     // A folder whose files have hostile names, and the page that lists them.

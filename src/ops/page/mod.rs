@@ -488,6 +488,8 @@ fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\0' => out.push('\u{FFFD}'),
+            // Otherwise, a browser reads it as the end of a line, and an id is not found by its link.
+            '\r' => out.push_str("&#13;"),
             _ => out.push(character),
         }
     }

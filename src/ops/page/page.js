@@ -19,6 +19,7 @@ let headRow = -1, headTalk = -1;
 
 const stored = name => document.querySelectorAll(`script[type="application/x-bough-${name}"]`);
 function decoded(node) {
+	if (Uint8Array.fromBase64) return Uint8Array.fromBase64(node.textContent);
 	const raw = atob(node.textContent), buf = new Uint8Array(raw.length);
 	for (let i = 0; i < raw.length; i++) buf[i] = raw.charCodeAt(i);
 	return buf;
@@ -33,7 +34,10 @@ function texts(all) {
 	const ends = new Uint32Array(N + 1);
 	for (let i = 0; i < N; i++) ends[i + 1] = all.indexOf('\n', ends[i]) + 1;
 	const get = i => all.slice(ends[i], ends[i + 1] - 1);
-	get.find = wanted => { for (let at = 0; (at = all.indexOf(wanted, at)) >= 0; at++) { const i = lowest(ends, N, at); if (get(i) === wanted) return i; } return -1; };
+	get.find = wanted => {
+		const at = all.startsWith(wanted + '\n') ? 0 : all.indexOf('\n' + wanted + '\n') + 1, i = lowest(ends, N, at);
+		return N && get(i) === wanted ? i : -1;
+	};
 	return get;
 }
 // The last place of a sorted list whose value is not above the one that is wanted.
@@ -194,7 +198,7 @@ function choose(i, jump) {
 	target = i;
 	overview();
 	if (rows.outline) makeRows();
-	if (jump) { setView(false); show(i); history.replaceState(null, '', '#' + encodeURIComponent(D.id(i))); }
+	if (jump) { setView(false); show(i); history.replaceState(null, '', hashOf(i)); }
 	reveal(i);
 }
 function reveal(i) {
@@ -322,9 +326,12 @@ function head(kind, name, i) {
 	if (i >= 0 && D.time[i]) { const t = el('time', '', clock.format(D.time[i])); t.dateTime = new Date(D.time[i]).toISOString(); h.append(t); }
 	return [out, h];
 }
+// The link to an entry; none if its id is too long for an address.
+const hashOf = i => D.id(i).length < 2000 ? '#' + encodeURIComponent(D.id(i)) : '#';
 function anchor(i, text) {
+	if (hashOf(i) === '#') return '';
 	const a = el('a', '', text);
-	a.href = '#' + encodeURIComponent(D.id(i));
+	a.href = hashOf(i);
 	a.title = 'Link to this entry';
 	if (text === '#') a.setAttribute('aria-label', 'Link to this entry');
 	return a;
@@ -625,11 +632,13 @@ function keys(ev) {
 function fromHash() {
 	let wanted = '';
 	try { wanted = decodeURIComponent(location.hash.slice(1)); } catch { /* not a link of this page */ }
-	const [from, to] = wanted.split('..'), end = wanted ? D.id.find(to || from) : -1;
+	// An id may have dots.
+	const whole = wanted ? D.id.find(wanted) : -1, [from, to] = wanted.split('..');
+	const end = whole < 0 && wanted ? D.id.find(to || from) : whole;
 	if (end < 0) return false;
 	choose(end, false);
 	setView(false);
-	target = D.id.find(from);
+	target = whole < 0 ? D.id.find(from) : whole;
 	if (target < 0 || !onPath[target]) target = end;
 	show(target);
 	return true;

@@ -25,3 +25,39 @@ pub fn lines(all: &[Value]) -> String {
         out
     })
 }
+
+/// What is wrong with Markdown as GitHub and Pandoc read it: a tag that is not of the document, an image, a link that is not to
+/// the web, to mail, or to a place beside it.
+pub fn faults_of_markdown(markdown: &str, name: &str) -> Vec<String> {
+    use pulldown_cmark::{Event, Options, Parser, Tag};
+    let mut found = Vec::new();
+    for event in Parser::new_ext(markdown, Options::all()) {
+        match event {
+            Event::Html(tag) | Event::InlineHtml(tag) => {
+                let tag = tag.trim();
+                let is_summary =
+                    tag.strip_prefix("<summary>").and_then(|rest| rest.strip_suffix("</summary>"));
+                let is_own = tag.is_empty()
+                    || matches!(tag, "<details>" | "</details>")
+                    || is_summary.is_some_and(|inside| !inside.contains('<'));
+                if !is_own {
+                    found.push(format!("{name}: {tag}"));
+                }
+            }
+            Event::Start(Tag::Image { dest_url, .. }) => {
+                found.push(format!("{name}: an image of {dest_url}"))
+            }
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                let scheme = dest_url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+                let is_safe = scheme.is_none_or(|scheme| {
+                    matches!(scheme.as_str(), "http" | "https" | "mailto") || scheme.contains(['/', '#', '?'])
+                });
+                if !is_safe {
+                    found.push(format!("{name}: a link to {dest_url}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
