@@ -212,6 +212,52 @@ fn nothing_but_known_faults_is_in_a_converted_session() {
     }
 }
 
+#[test]
+fn what_nobody_typed_is_no_prompt_in_a_session_of_pi() {
+    let lines = [
+        json!({ "type": "user", "uuid": "u1", "parentUuid": null, "message": { "role": "user", "content": "hello" } }),
+        json!({ "type": "attachment", "uuid": "u2", "parentUuid": "u1",
+            "attachment": { "type": "critical_system_reminder", "content": "be short" } }),
+        json!({ "type": "assistant", "uuid": "a1", "parentUuid": "u2",
+            "message": { "id": "m1", "role": "assistant", "content": [{ "type": "text", "text": "hi" }] } }),
+        json!({ "type": "user", "uuid": "u3", "parentUuid": "a1", "isMeta": true,
+            "message": { "role": "user", "content": "a caveat" } }),
+        json!({ "type": "user", "uuid": "u4", "parentUuid": "u3", "message": { "role": "user", "content": "go on" } }),
+        json!({ "type": "assistant", "uuid": "a2", "parentUuid": "u4",
+            "message": { "id": "m2", "role": "assistant", "content": [{ "type": "text", "text": "ok" }] } }),
+    ];
+    let text: String = lines
+        .into_iter()
+        .map(|mut line| {
+            line["sessionId"] = "5e550001-0000-4000-8000-000000000001".into();
+            line["timestamp"] = "2026-03-02T09:00:00.000Z".into();
+            format!("{line}\n")
+        })
+        .collect();
+    let (session, source) = read(text.as_bytes()).unwrap();
+    for to in [Format::Pi, Format::Omp] {
+        let bytes = convert(&session, &source, to).unwrap();
+        let (new, source) = read(&bytes).unwrap();
+        let whole = Snapshot { session: &new, source: &source };
+        let conversation = conversation::read(whole, &[]).unwrap();
+        let by_user = conversation.turns.iter().filter(|turn| turn.speaker == Speaker::User);
+        let said: Vec<(bool, String)> = by_user
+            .map(|turn| {
+                let texts = turn.parts.iter().filter_map(|part| match part {
+                    Part::Text(text) => Some(text.as_str()),
+                    _ => None,
+                });
+                (turn.is_put_in, texts.collect())
+            })
+            .collect();
+        let typed: Vec<&str> =
+            said.iter().filter(|(is_put_in, _)| !is_put_in).map(|(_, text)| &**text).collect();
+        assert_eq!(typed, ["hello", "go on"], "{}: {said:?}", to.name());
+        let put_in = |word: &str| said.iter().any(|(is_put_in, text)| *is_put_in && text.contains(word));
+        assert!(put_in("be short") && put_in("a caveat"), "{}: {said:?}", to.name());
+    }
+}
+
 /// Returns what is said on the way to HEAD after a conversion, in short: `user: text`, `call 1`,
 /// `result 1: text`.
 fn in_short(lines: &[Value], to: Format) -> Vec<String> {

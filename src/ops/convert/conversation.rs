@@ -10,6 +10,7 @@ use crate::format::{Block, Content, Format, Session};
 use crate::json::{Members, string_of};
 use crate::model::{Flags, Ix, Kind, Source, Time};
 use crate::ops::Snapshot;
+use crate::ops::revision::is_prompt;
 use std::collections::HashMap;
 use std::io;
 
@@ -87,6 +88,9 @@ pub struct Turn {
     pub entry: Option<Ix>,
     /// The other entries that it comes from: the later parts of a reply.
     pub also: Vec<Ix>,
+    /// Whether nobody typed it, although it is in the user's name: a reminder or a file of the agent, the
+    /// output of a command, a summary.
+    pub is_put_in: bool,
     /// The last turn before the compaction, if it is the summary that replaces all turns before it.
     pub replaces: Option<usize>,
 }
@@ -546,7 +550,10 @@ impl Reading<'_> {
         let time = entry.map(|ix| self.session.entries.time(ix)).filter(|time| time.is_some());
         let before = parent.map(|parent| self.out.turns[parent].time);
         let time = time.or(before).unwrap_or(Time::NONE);
-        self.out.turns.push(Turn { parent, speaker, parts, time, entry, also: Vec::new(), replaces: None });
+        let is_prompt = entry.is_some_and(|ix| is_prompt(self.session, ix));
+        let is_put_in = speaker == Speaker::User && !is_prompt;
+        let turn = Turn { parent, speaker, parts, time, entry, also: Vec::new(), is_put_in, replaces: None };
+        self.out.turns.push(turn);
         self.out.turns.len() - 1
     }
 }

@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 /// The length of the title slot of oh-my-pi, with its line feed.
 const SLOT: usize = 256;
 
+/// The type of messages that nobody typed.
+const PUT_IN: &str = "bough.put-in";
+
 /// Writes the title of oh-my-pi, and the header.
 pub(super) fn header(writer: &mut Writer<'_>, title: Option<&str>) {
     let options = writer.options;
@@ -49,6 +52,19 @@ pub(super) fn turn(writer: &mut Writer<'_>, at: usize, turn: &Turn) -> Option<St
         return None;
     }
     let (id, before) = writer.id_and_parent(at, turn);
+    if is_custom(writer.options.to, turn) {
+        let line = Object::begin(Format::Pi)
+            .text("type", "custom_message")
+            .text("customType", PUT_IN)
+            .raw("content", message["content"].to_string().as_bytes())
+            .raw("display", b"false")
+            .text("id", &id)
+            .id("parentId", before.as_deref())
+            .text("timestamp", &time.iso())
+            .line();
+        writer.out.extend(line);
+        return Some(id);
+    }
     let line = Object::begin(Format::Pi)
         .text("type", "message")
         .text("id", &id)
@@ -58,6 +74,13 @@ pub(super) fn turn(writer: &mut Writer<'_>, at: usize, turn: &Turn) -> Option<St
         .line();
     writer.out.extend(line);
     Some(id)
+}
+
+/// Returns whether a turn is written as a message of an extension: it is sent as if the user said it, and is
+/// not a prompt. oh-my-pi says more to images in such messages, so that these stay the user's.
+fn is_custom(to: Format, turn: &Turn) -> bool {
+    let has_image = turn.parts.iter().any(|part| matches!(part, Part::Image { .. }));
+    turn.is_put_in && !(has_image && to == Format::Omp)
 }
 
 /// Writes the name of a session of pi, below the last entry.
