@@ -168,6 +168,55 @@ fn transcript_line(at: usize, words: &str) -> String {
     format!("{line}\n")
 }
 
+/// Whether the client says that no response was requested, after a command that ran in it and after a
+/// notification, by the blocks of the last turn: `said` is the text that is meant.
+#[test]
+fn replies_after_commands_and_notifications() {
+    let text = |text: &str| serde_json::json!({"type": "text", "text": text});
+    let image = serde_json::json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}});
+    let output = "<local-command-stdout>Done</local-command-stdout>";
+    let notification = "<task-notification>\nIt ended.\n</task-notification>";
+    for (said, blocks, replies) in [
+        (output, vec![text(output)], false),
+        (output, vec![text("other"), text(output)], false),
+        (output, vec![text(output), text(output)], false),
+        (output, vec![text(output), text("other")], true),
+        (output, vec![image.clone(), text(output)], false),
+        (output, vec![text(output), image.clone()], false),
+        (notification, vec![text(notification)], false),
+        (notification, vec![text(notification), text("more")], true),
+        (notification, vec![text(notification), image.clone()], true),
+    ] {
+        let mut lines = vec![transcript_line(0, "1 - u"), transcript_line(1, "2 1 a1")];
+        let mut add = |words: &str, change: &dyn Fn(&mut Value)| {
+            let mut line: Value = serde_json::from_str(&transcript_line(lines.len(), words)).unwrap();
+            change(&mut line);
+            lines.push(format!("{line}\n"));
+        };
+        if said == output {
+            add("3 2 u", &|line| {
+                line["isMeta"] = true.into();
+                line["message"]["content"] =
+                    "<local-command-caveat>Of the user.</local-command-caveat>".into();
+            });
+        }
+        add(if said == output { "4 3 u" } else { "4 2 u" }, &|line| {
+            line["message"]["content"] = blocks.clone().into();
+            if said == notification {
+                line["queueTranscriptOnly"] = true.into();
+                line["origin"] = serde_json::json!({"kind": "task-notification"});
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, lines.concat()).unwrap();
+        let opened = open(&path).unwrap();
+        let sending = request::sending(&opened.session, &opened.files, None).unwrap();
+        let last = sending.messages.last().and_then(|last| last.parts.last());
+        assert_eq!(matches!(last, Some(Part::Made(Made::NoResponse))), replies, "{}", lines[lines.len() - 1]);
+    }
+}
+
 #[test]
 fn real_transcripts() {
     let folder = sessions().join("claude/real");

@@ -17,8 +17,9 @@
 //! - `system` lines of the subtype `local_command` are sent as text of the user, and attachments by
 //!   their stored `rendered` texts, or else by their contents (`attachments.rs`);
 //! - if the last turn is the user's, an invented reply follows; but not after a command that was
-//!   run in Claude Code (a `<local-command-caveat>`, followed only by the command and its output),
-//!   nor after a `<task-notification>` that was queued only for the transcript.
+//!   run in Claude Code (a `<local-command-caveat>`, followed only by the command and its output, as
+//!   the last text of each turn says), nor after a `<task-notification>` that was queued only for the
+//!   transcript and has no other block with it.
 
 use super::forgotten::{self, Forgotten};
 use super::graph::{ClaudeGraph, Step, Way};
@@ -491,9 +492,9 @@ fn wants_reply(turns: impl Iterator<Item = Ix>, open: bool, lines: &mut Lines<'_
             return Ok(at > 0 || open);
         }
         let line = lines.read(ix)?;
-        let text = first_text(line);
+        let (text, is_alone) = last_text(line);
         let is = |start: &str| text.starts_with(start);
-        if at == 0 && is("<task-notification>") && is_for_transcript(line)
+        if at == 0 && is_alone && is("<task-notification>") && is_for_transcript(line)
             || flags.has(Flags::META) && is("<local-command-caveat>")
         {
             return Ok(false);
@@ -513,13 +514,17 @@ fn is_for_transcript(line: &[u8]) -> bool {
         && kind.is_some_and(|kind| kind == "task-notification")
 }
 
-/// Returns the text at the start of a turn; empty if the turn does not begin with a text.
-fn first_text(line: &[u8]) -> String {
-    let text = content(line).and_then(|content| match content.first()? {
-        b'"' => string(content),
-        _ => string(member(each_item(content).next()?, "text")?),
-    });
-    text.unwrap_or_default().trim_start().to_owned()
+/// Returns the last text of a turn, empty if it has none, and whether nothing else is in the turn.
+fn last_text(line: &[u8]) -> (String, bool) {
+    let content = content(line).unwrap_or_default();
+    let (text, count) = match content.first() {
+        Some(b'"') => (string(content), 1),
+        _ => {
+            let texts = each_item(content).filter_map(|block| string(member(block, "text")?));
+            (texts.last(), each_item(content).count())
+        }
+    };
+    (text.unwrap_or_default().trim_start().to_owned(), count == 1)
 }
 
 /// The facts about a block that pairing needs.
