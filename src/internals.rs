@@ -18,7 +18,8 @@ pub mod context {
 /// What differs between formats.
 pub mod format {
     pub use crate::format::{
-        Addition, Block, Builder, Content, Detected, Format, Ids, Layout, New, Program, Session, detect,
+        Addition, Block, Builder, Content, Detected, Format, Ids, Layout, New, Program, Session,
+        blocks_of_item, detect,
     };
 
     /// Sessions of Claude Code.

@@ -1,16 +1,21 @@
-//! What the agents' own programs loaded and sent after `drop`, `slim` and `join`, and whether bough
-//! still writes what they were asked about.
+//! What the agents' own programs loaded and sent after `drop`, `slim` and `join`: whether bough says
+//! that they send it, and whether bough still writes what they were asked about.
 //!
 //! `care.tsv` has a row for each answer that `tests/oracles/care.py` recorded: the command, the session,
-//! a digest of the result, the program, the number of messages (for Claude Code, of blocks) that it
-//! sends, and a digest of them. Names such as `rich/` at the beginning of a session are those of
+//! a digest of the result, the program, and the blocks that it sends, by their numbers in
+//! `messages.tsv`. Names such as `rich/` at the beginning of a session are those of
 //! [`Stuffing`]. `join, switch` is the older copy's HEAD, to which the joined session was switched.
 
 use crate::moving::replaced;
 use crate::support::files::{copy, copy_below};
+use crate::support::messages::blocks_in_words;
+use crate::support::recording::{self, Messages};
 use crate::support::sandbox::{bough, code, said};
 use crate::support::sessions::folder;
 use crate::support::stuffed::{Stuffing, stuffed};
+use bough::internals::context::Context;
+use bough::internals::format::claude::request::Made;
+use bough::internals::store::{self, Options};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -21,10 +26,15 @@ use std::path::{Path, PathBuf};
 const NOW: &str = "2027-01-15T12:00:00Z";
 const SEED: &str = "peers";
 
+/// Splits the recording into the fields of its rows.
+fn rows(table: &str) -> Vec<Vec<&str>> {
+    table.lines().skip(1).map(|row| row.split('\t').collect()).collect()
+}
+
 #[test]
-fn what_is_written_today_is_what_the_programs_were_asked_about() {
-    let table = fs::read_to_string(folder().join("care.tsv")).unwrap();
-    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|row| row.split('\t').collect()).collect();
+fn the_programs_were_asked_about_every_option() {
+    let table = recording::read("care.tsv");
+    let rows = rows(&table);
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for row in &rows {
         let verb = row[0].split(' ').next().unwrap();
@@ -51,10 +61,25 @@ fn what_is_written_today_is_what_the_programs_were_asked_about() {
         assert!(count >= 30, "{option} was asked about {count} sessions, block by block");
     }
     assert!(rows.iter().any(|row| row[1].starts_with("huge/")));
+}
+
+#[test]
+fn what_is_written_today_is_sent_as_the_programs_sent_it() {
+    let (table, messages) = (recording::read("care.tsv"), Messages::read());
+    let rows = rows(&table);
     let wrong = |row: &Vec<&str>| {
-        let [words, session, wrote, ..] = row[..] else { panic!("{row:?}") };
-        let digest = digest(&result(words, session));
-        (digest != wrote).then(|| format!("{words} {session}: {digest}, and {wrote} was asked about"))
+        let [words, session, wrote, program, sent] = row[..] else { panic!("{row:?}") };
+        let (bytes, mut blocks) = result(words, session);
+        for (who, text) in blocks.iter_mut().filter(|(_, text)| text == Made::Result(String::new()).phrase())
+        {
+            // bough has words of its own for a result that the client makes up.
+            *text = messages.beginning(who, "[Tool call interrupted").unwrap().to_owned();
+        }
+        let (digest, ours) = (digest(&bytes), messages.runs(&blocks));
+        if digest != wrote {
+            return Some(format!("{words} {session}: {digest}, and {wrote} was asked about"));
+        }
+        (ours != sent).then(|| format!("{words} {session}: bough says {ours}, and {program} sent {sent}"))
     };
     // Most of the time goes into waiting for the disk.
     let wrong: Vec<String> = std::thread::scope(|scope| {
@@ -76,8 +101,9 @@ fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Carries out a command on a copy of a session, as `care.py` does; returns the result.
-fn result(words: &str, session: &str) -> Vec<u8> {
+/// Carries out a command on a copy of a session, as `care.py` does; returns the result, and what its
+/// program would send according to bough.
+fn result(words: &str, session: &str) -> (Vec<u8>, Vec<(String, String)>) {
     let place = tempfile::tempdir().unwrap();
     // The program asks the system for the path of its home.
     let home = place.path().canonicalize().unwrap();
@@ -113,15 +139,7 @@ fn result(words: &str, session: &str) -> Vec<u8> {
     if !words.starts_with("join") {
         let words: Vec<&str> = words.split(' ').chain(["--force", "--json", name]).collect();
         run(&words, SEED, NOW);
-        // A note may name the file.
-        let mut result = replaced(&fs::read(&file).unwrap(), home.to_str().unwrap(), "WORK");
-        if matches!(stuffing, Some(Stuffing::Full | Stuffing::Summed | Stuffing::Huge)) {
-            for path in files_below(&file.with_extension("")) {
-                result.push(b'\n');
-                result.extend_from_slice(path.strip_prefix(&home).unwrap().to_str().unwrap().as_bytes());
-            }
-        }
-        return result;
+        return written(&home, &file);
     }
     let other = match session.contains("claude") {
         true => home.join("copy").join(file.file_name().unwrap()),
@@ -139,7 +157,24 @@ fn result(words: &str, session: &str) -> Vec<u8> {
         let older = format!("id:{}", status["head"].as_str().unwrap());
         run(&["switch", "--force", &older, "-s", name], SEED, NOW);
     }
-    fs::read(file).unwrap()
+    written(&home, &file)
+}
+
+/// Returns the bytes of a session and the names of the files that belong to it, and what its program
+/// would send according to bough. A note may name the file.
+fn written(home: &Path, file: &Path) -> (Vec<u8>, Vec<(String, String)>) {
+    let name = home.to_str().unwrap();
+    let mut bytes = replaced(&fs::read(file).unwrap(), name, "WORK");
+    for path in files_below(&file.with_extension("")) {
+        bytes.push(b'\n');
+        bytes.extend_from_slice(path.strip_prefix(home).unwrap().to_str().unwrap().as_bytes());
+    }
+    let opened = store::open(file, Options::default()).unwrap();
+    let (session, files) = (&opened.session, &opened.files);
+    let context = Context::build(session, files, Context::position(session)).unwrap();
+    let mut blocks = blocks_in_words(session, files, &context);
+    blocks.iter_mut().for_each(|(_, text)| *text = text.replace(name, "WORK"));
+    (bytes, blocks)
 }
 
 /// Returns the files below a folder, sorted.

@@ -14,12 +14,12 @@ at the end; exit status 1 if there was a failure. The environment is that of `pr
     BOUGH_RICH=/tmp/rich cargo test --test cli -- --ignored rich_sessions_are_written
 
 In `rich`, images, long results and thinking were added to every second message; in `full`, to all, with more turns, subagents and state of an
-extension; in `summed`, a compaction follows that. Of `full` and `summed`, each option is asked, and each block that is sent is compared as
-a whole: it is the same as before, or a note in its place. `huge` has sessions that the client refuses for the size of an image, and must
-open after `slim --images`.
+extension; in `summed`, a compaction follows that. Each option is asked about. Each block that is sent is compared as a whole: it is the
+same as before, or a note in its place. `huge` has sessions that the client refuses for the size of an image, and must open after
+`slim --images`.
 
-`--option` and `--every` ask for less. `--record` writes the answers to tests/cli/sessions/care.tsv: the command, the session, the digest of the result, the program, the number
-of messages that it sends, and a digest of them.
+`--program`, `--option` and `--every` ask for less. `--record` writes the answers to tests/cli/sessions/care.tsv: the command, the session,
+the digest of the result, the program, and the blocks that it sends of the result, by their numbers in messages.tsv.
 """
 import argparse, json, os, pathlib, re, shutil, subprocess, sys, tempfile, threading
 from concurrent.futures import ThreadPoolExecutor
@@ -27,9 +27,11 @@ from concurrent.futures import ThreadPoolExecutor
 import programs
 
 RECORD = programs.SESSIONS / "care.tsv"
+PROGRAMS = ["pi", "omp", "chimera", "claude"]
 ALL = ["--images", "--results=100", "--thinking", "--tool-use-result", "--snapshots", "--before-compaction"]
 SLIM = [[option] for option in ALL] + [["--budget=1", "--results=64", "--images"], ALL]
 RICH = None
+numbered = programs.Messages()
 # What the sessions with more in them are asked about.
 OPTIONS = {
     "full": [["--images"], ["--results=100"], ["--tool-use-result"], ["--subagents"], ["--custom=state"], ["--thinking"], ["--budget=700"],
@@ -58,18 +60,13 @@ def sessions(word):
 
 
 def with_rich(word, verb):
-    """The same, and those with more in them, of which `slim` is asked."""
+    """The same, and those with more in them, of which `slim` is asked, and of some `slim --append`."""
     for file, program in sessions(word):
-        if verb == "blocks":
-            for kind in OPTIONS:
-                rich = RICH / kind / file.relative_to(programs.SESSIONS)
-                if rich.exists():
-                    yield rich, program
-            continue
         yield file, program
-        rich = RICH / "rich" / file.relative_to(programs.SESSIONS) if RICH and verb == "slim" else None
-        if rich and rich.exists():
-            yield rich, program
+        kinds = {"slim": ["rich", *OPTIONS], "edit": ["rich"]}.get(verb, []) if RICH else []
+        for rich in (RICH / kind / file.relative_to(programs.SESSIONS) for kind in kinds):
+            if rich.exists():
+                yield rich, program
 
 
 # What `slim` made of the sizes and the tokens, by option.
@@ -83,8 +80,9 @@ class Copy:
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="bough-care-")).resolve()
         self.file = self.work / file.name
         shutil.copy(file, self.file)
-        own = programs.SESSIONS / file.relative_to(RICH / kind_of(file)) if kind_of(file) else file
-        own = file if file.with_suffix("").is_dir() else own
+        # Of `rich`, files that belong to a session are sessions with more in them, too, and not meant here.
+        has_own = kind_of(file) != "rich" and file.with_suffix("").is_dir()
+        own = file if has_own else programs.SESSIONS / name_of(file).removeprefix(f"{kind_of(file)}/")
         if own.with_suffix("").is_dir():
             shutil.copytree(own.with_suffix(""), self.file.with_suffix(""))
 
@@ -116,89 +114,66 @@ def kind_of(file):
     return file.relative_to(RICH).parts[0] if RICH and RICH in file.parents else None
 
 
-def messages(program, answer):
-    """What is sent: a list of comparable messages."""
-    if program == "chimera":
-        return answer["context_messages"]
-    if program == "claude":
-        # The client joins the texts of one entry in some cases: the block then has the entry several times.
-        times = lambda block: len(block["uuid"]) if isinstance(block["uuid"], list) and len(set(block["uuid"])) == 1 else 1
-        return [[block["kind"] if "kind" in block else block.get("type"), block["text"]] for block in answer["sent"] if block["uuid"] for _ in range(times(block))]
-    return [[message["role"], message["text_sha"]] for message in answer["context_messages"]]
-
-
 def name_of(file):
     return str(file.relative_to(RICH if kind_of(file) else programs.SESSIONS))
 
 
-def row(verb, file, program, result, sent):
-    return [verb, name_of(file), programs.digest(result), program, str(len(sent)), programs.digest(json.dumps(sent).encode())]
+def row(words, file, program, copy, blocks):
+    # A note may name the file.
+    sent = [(who, programs.readable(block).replace(str(copy.work), "WORK")) for who, block in told(program, blocks)]
+    return " ".join(words), name_of(file), programs.digest(copy.result()), program, numbered.runs(sent)
 
 
-def compared(verb, words, file, program):
-    with Copy(file) as copy:
-        before = programs.ask(program, file)
-        if before.get("error"):
-            return None
-        done = copy.run(*words, "--force", "--json", copy.file)
-        if done.returncode != 0:
-            return None
-        said = json.loads([line for line in done.stdout.splitlines() if '"bough.write/1"' in line][-1])
-        after = programs.ask(program, copy.file)
-        if after.get("error"):
-            return f"the program refuses the result: {after['error']}"
-        was, now = messages(program, before), messages(program, after)
-        differ = sum(one != other for one, other in zip(was, now))
-        may = sum(kind["count"] for kind in said["slimmed"].values()) if verb == "slim" else 0
-        thinking = said["slimmed"].get("thinking", {}).get("count", 0) if verb == "slim" else 0
-        if verb == "slim" and program == "claude" and thinking:
-            was = [block for block in was if block[0] != "thinking"]
-            now = [block for block in now if block[0] != "thinking"]
-            differ = sum(one != other for one, other in zip(was, now))
-        if len(was) != len(now):
-            return f"{len(was)} messages were sent, and {len(now)} are"
-        if differ > may:
-            return f"{differ} messages differ, and {may} parts were slimmed"
-        if program == "chimera" and before["active_leaf"] != after["active_leaf"]:
-            return f"the leaf was {before['active_leaf']}, and is {after['active_leaf']}"
-        if program in ("pi", "omp") and before["leaf"] != after["leaf"] and "--append" not in words:
-            return f"the leaf was {before['leaf']}, and is {after['leaf']}"
-        if verb == "slim":
-            with counting:
-                sizes.setdefault(" ".join(words[2:]), []).append((said["size"], said["tokens"]))
-        # A note may name the file.
-        result = copy.file.read_bytes().replace(str(copy.work).encode(), b"WORK")
-        return row(" ".join(words), file, program, result, messages(program, after))
+def told(program, blocks):
+    """The blocks that are recorded. Claude Code joins texts now and then, and ends some with a line break."""
+    if program != "claude":
+        return blocks
+    out = []
+    for who, block in blocks:
+        if is_text(block):
+            text = block["text"].rstrip("\n")
+            if not text:
+                continue
+            if out and out[-1][0] == who and is_text(out[-1][1]):
+                text = out.pop()[1]["text"] + "\n" + text
+            [block] = programs.as_blocks(text)
+        out.append((who, block))
+    return out
+
+
+def is_text(block):
+    return set(block) == {"type", "text"}
 
 
 def is_note(block):
-    return MARK in block
+    return MARK in programs.readable(block)
 
 
 def is_thinking(block):
-    return block.startswith(('{"type":"thinking"', '{"type": "thinking"'))
+    return block.get("type") == "thinking"
+
+
+def is_added(block):
+    """Whether it is the reply that Claude Code puts behind a prompt without one, but not behind some of its own commands."""
+    return block == {"type": "text", "text": "No response requested."}
 
 
 def single(blocks):
     """The client joins texts that follow each other; a note among them is a block of its own here."""
     out = []
-    for of, block in blocks:
-        try:
-            text = json.loads(block)
-            text = text["text"] if text.get("type") == "text" else text["content"] if isinstance(text.get("content"), str) else None
-        except (ValueError, AttributeError, TypeError):
-            text = None
-        parts = re.split(r"\n?(\[removed by bough slim: [^\]]*\])\n?", text) if text and MARK in text else [text]
-        out += [(of, block)] if len(parts) == 1 else [(of, json.dumps({"type": "text", "text": part})) for part in parts if part]
+    for who, block in blocks:
+        parts = re.split(r"\n?(\[removed by bough slim: [^\]]*\])\n?", block["text"]) if is_text(block) and is_note(block) else []
+        out += [(who, part) for part in programs.as_blocks([part for part in parts if part])] or [(who, block)]
     return out
 
 
-def block_by_block(words, file, program):
-    found = ask_of_blocks(words, file, program, False)
-    return ask_of_blocks(words, file, program, True) if isinstance(found, str) else found
+def told_apart(words, file, program):
+    """Asks again where something failed, since Claude Code adds a block of its own now and then."""
+    found = compared(words, file, program, False)
+    return compared(words, file, program, True) if isinstance(found, str) else found
 
 
-def ask_of_blocks(words, file, program, again):
+def compared(words, file, program, again):
     """Compares what is sent before and after as a whole: each block is the same, or a note in its place.
 
     Claude Code does not send images of failed results, and so sends a note more.
@@ -206,90 +181,101 @@ def ask_of_blocks(words, file, program, again):
     is_huge = kind_of(file) == "huge"
     with Copy(file) as copy:
         try:
-            was = programs.sent_blocks(program, copy.file, again)
+            was, stood = programs.sent_blocks(program, copy.file, again), leaf(program, copy.file)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
-            if is_huge and "exceed" in str(error):
-                was = None
-            else:
+            if not is_huge or "exceed" not in str(error):
                 return None
+            was = None
         if is_huge and was:
             return "the client opens it before it is slimmed"
         before = copy.size()
-        done = copy.run("slim", "--in-place", *words, "--force", "--json", copy.file)
+        done = copy.run(*words, "--force", "--json", copy.file)
         if done.returncode != 0:
             return None
         said = json.loads([line for line in done.stdout.splitlines() if '"bough.write/1"' in line][-1])
         try:
-            now = programs.sent_blocks(program, copy.file, again)
+            now, stands = programs.sent_blocks(program, copy.file, again), leaf(program, copy.file)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
-            return f"the program refuses the result: {error}"
-        row = [" ".join(["slim --in-place", *words]), name_of(file), programs.digest(copy.result()), program, str(len(now)),
-               programs.digest(json.dumps(now).encode())]
-        if not again:
+            return f"{words}: the program refuses the result: {error}"
+        sent = now
+        if words[0] == "slim" and not again:
+            name = " ".join(words[2:]) + (f" ({kind_of(file)})" if kind_of(file) else "")
             with counting:
-                sizes.setdefault(" ".join(words) + f" ({kind_of(file)})", []).append(({"before": before, "after": copy.size()}, said["tokens"]))
+                sizes.setdefault(name, []).append(({"before": before, "after": copy.size()}, said["tokens"]))
         if is_huge:
-            notes = sum(is_note(block) for _, block in now)
-            return row if notes else "there is no note in place of the image"
+            return row(words, file, program, copy, sent) if any(is_note(block) for _, block in now) else "there is no note in place of the image"
+        if stood != stands and "--append" not in words:
+            return f"{words}: the leaf was {stood}, and is {stands}"
         if "--subagents" in words and any(path.name.startswith("agent-") for path in copy.belonging()):
             return "a subagent's file is left"
-        if said["slimmed"].get("thinking"):
-            was, now = ([one for one in blocks if not is_thinking(one[1])] for blocks in (was, now))
-        was, now = single(was), single(now)
+        slimmed = said.get("slimmed") or {}
+        is_left = lambda block: is_added(block) or is_thinking(block) and slimmed.get("thinking")
+        was, now = (single((who, block) for who, block in blocks if not is_left(block)) for blocks in (was, now))
         if len(was) != len(now):
-            now = [(of, block) for of, block in now if not (of.endswith(" True") and is_note(block) and "an image" in block)]
+            now = [(who, block) for who, block in now if not (who.endswith(" failed") and is_note(block) and "an image" in block.get("text", ""))]
         if len(was) != len(now):
             return f"{words}: {len(was)} blocks were sent, and {len(now)} are"
         notes = 0
-        for (of, one), (new_of, other) in zip(was, now):
-            # pi's blocks are told by their first letters and a digest, and bash executions have two.
-            if of != new_of or one != other and (not is_note(other) or is_note(one)):
-                return f"{words}: {of}: {one[:200]} became {new_of}: {other[:200]}"
+        for (who, one), (new_who, other) in zip(was, now):
+            if who != new_who or one != other and (not is_note(other) or is_note(one)):
+                return f"{words}: {who}: {programs.short(programs.readable(one))} became {new_who}: {programs.short(programs.readable(other))}"
             notes += one != other
-        parts = sum(kind["count"] for kind in said["slimmed"].values())
+        parts = sum(kind["count"] for kind in slimmed.values())
         if notes > parts:
             return f"{words}: {notes} blocks differ, and {parts} parts were slimmed"
-        return row
+        return row(words, file, program, copy, sent)
+
+
+def leaf(program, file):
+    """Where a program stands; that of Claude Code shows in what it sends."""
+    return programs.ask(program, file)["active_leaf" if program == "chimera" else "leaf"] if program != "claude" else None
 
 
 def joined(file, program):
     """Joins two copies; asks at HEAD of the result, and at the older copy's HEAD after a switch."""
+    found = joined_once(file, program, False)
+    return joined_once(file, program, True) if isinstance(found, str) else found
+
+
+def joined_once(file, program, again):
+    sent = lambda file: told(program, programs.sent_blocks(program, file, again))
     with Copy(file) as copy:
         other = copy.work / "copy" / file.name if program == "claude" else copy.work / "copy.jsonl"
         other.parent.mkdir(exist_ok=True)
         shutil.copy(file, other)
-        if programs.ask(program, file).get("error"):
+        try:
+            sent(copy.file)
+        except (RuntimeError, subprocess.TimeoutExpired):
             return None
         for path, text, seed, now in [(copy.file, "One more, of the older copy.", "a", programs.NOW), (other, "Another one, of the newer copy.", "b", "2027-01-15T12:05:00Z")]:
             if copy.run("append", "--kind", "message", "--text", text, "--force", path, now=now, seed=seed).returncode != 0:
                 return None
-        newer, older = programs.ask(program, other), programs.ask(program, copy.file)
-        older_head = json.loads(copy.run("status", "--json", copy.file).stdout)["head"]
-        done = copy.run("join", copy.file, other, "--force", "--json")
-        if "no entry in common" in done.stderr:
-            return None  # A session without entries, before the turns were appended.
-        if done.returncode != 0:
-            return f"join: {done.stderr.strip()}"
-        result = copy.file.read_bytes()
-        answer = programs.ask(program, copy.file)
-        if answer.get("error"):
-            return f"the program refuses the result: {answer['error']}"
-        if messages(program, answer) != messages(program, newer):
-            return "the program does not send what it sent of the newer copy"
-        head = older_head["id"] if isinstance(older_head, dict) else older_head
-        copy.run("switch", "--force", f"id:{head}", "-s", copy.file)
-        back = programs.ask(program, copy.file)
-        if messages(program, back) != messages(program, older):
+        try:
+            newer, older = sent(other), sent(copy.file)
+            older_head = json.loads(copy.run("status", "--json", copy.file).stdout)["head"]
+            done = copy.run("join", copy.file, other, "--force", "--json")
+            if "no entry in common" in done.stderr:
+                return None  # A session without entries, before the turns were appended.
+            if done.returncode != 0:
+                return f"join: {done.stderr.strip()}"
+            now = sent(copy.file)
+            if now != newer:
+                return "the program does not send what it sent of the newer copy"
+            first = row(["join"], file, program, copy, now)
+            head = older_head["id"] if isinstance(older_head, dict) else older_head
+            copy.run("switch", "--force", f"id:{head}", "-s", copy.file)
+            back = sent(copy.file)
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            return f"the program refuses the result: {error}"
+        if back != older:
             return "after a switch, the program does not send what it sent of the older copy"
-        switched = copy.file.read_bytes()
-        return [row("join", file, program, result, messages(program, answer)), row("join, switch", file, program, switched, messages(program, back))]
+        return [first, row(["join,", "switch"], file, program, copy, back)]
 
 
 VERBS = {
-    "drop": lambda file, program: compared("drop", ["drop", "--others"], file, program),
-    "slim": lambda file, program: [compared("slim", ["slim", "--in-place", *options], file, program) for options in SLIM],
-    "blocks": lambda file, program: [block_by_block(options, file, program) for options in OPTIONS[kind_of(file)]],
-    "edit": lambda file, program: compared("slim", ["slim", "--append", "--results=100", "--images"], file, program) if program == "pi" else None,
+    "drop": lambda file, program: told_apart(["drop", "--others"], file, program),
+    "slim": lambda file, program: [told_apart(["slim", "--in-place", *options], file, program) for options in OPTIONS.get(kind_of(file), SLIM)],
+    "edit": lambda file, program: told_apart(["slim", "--append", "--results=100", "--images"], file, program) if program == "pi" else None,
     "join": joined,
 }
 
@@ -299,21 +285,23 @@ def main():
     parser.add_argument("verb", nargs="*")
     parser.add_argument("--file", default="", metavar="WORD")
     parser.add_argument("--rich", metavar="DIR", type=lambda path: pathlib.Path(path).resolve())
-    parser.add_argument("--option", action="append", metavar="WORD", help="of the options of `blocks`, only those with this word")
+    parser.add_argument("--option", action="append", metavar="WORD", help="of the options of `slim`, only those that begin with this word")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each Nth session")
+    parser.add_argument("--program", action="append", choices=PROGRAMS, help="only this one")
+    parser.add_argument("-j", type=int, default=2, metavar="N", help="ask so many at once")
     parser.add_argument("--record", action="store_true")
     args = parser.parse_args()
     global RICH
     RICH = args.rich
-    for kind, all in OPTIONS.items():
-        OPTIONS[kind] = [words for words in all if not args.option or any(words[0].startswith("--" + option) for option in args.option)]
+    for all in [SLIM, *OPTIONS.values()]:
+        all[:] = [words for words in all if not args.option or any(words[0].startswith("--" + option) for option in args.option)]
     rows, failures = [], 0
-    for verb in args.verb or [verb for verb in VERBS if RICH or verb != "blocks"]:
+    for verb in args.verb or VERBS:
         counts = {}
-        with ThreadPoolExecutor(2) as pool:
-            todo = list(with_rich(args.file, "slim" if verb == "edit" else verb))[::args.every]
+        with ThreadPoolExecutor(args.j) as pool:
+            todo = [one for one in with_rich(args.file, verb) if not args.program or one[1] in args.program][::args.every]
             for (file, program), found in zip(todo, pool.map(lambda one: VERBS[verb](*one), todo)):
-                for one in found if isinstance(found, list) and verb in ("slim", "blocks", "join") else [found]:
+                for one in found if isinstance(found, list) else [found]:
                     asked, tried = counts.get(program, (0, 0))
                     counts[program] = (asked + (one is not None), tried + 1)
                     if isinstance(one, str):
@@ -329,11 +317,12 @@ def main():
         print(f"{options}: {len(all)} sessions, {before} to {after} bytes, {full} to {left} tokens", flush=True)
     print(f"{failures} failures")
     if args.record:
-        kept = [line.split("\t") for line in RECORD.read_text().splitlines()[1:]] if RECORD.exists() else []
-        new = {(row[0], row[1]) for row in rows}
+        kept = [tuple(line.split("\t")) for line in programs.recorded(RECORD)[1:]]
+        new, asked = {(row[0], row[1]) for row in rows}, {row[3] for row in rows}
         rows += [line for line in kept if (line[0], line[1]) not in new]
-        rows.sort()
-        RECORD.write_text("\n".join("\t".join(line) for line in [["command", "session", "wrote", "program", "sent", "digest"], *rows]) + "\n")
+        lines = ["\t".join(line) for line in [("command", "session", "wrote", "program", "sent"), *sorted(rows)]]
+        programs.record_lines(RECORD, lines, [program for program in PROGRAMS if program in asked])
+        numbered.save()
     sys.exit(1 if failures else 0)
 
 

@@ -54,10 +54,11 @@ print(json.dumps([[m.role, str(m.content), [[c.id, c.name, c.arguments] for c in
 
 
 def sent_blocks(program, file, again=False):
-    """What a program sends for a file, whole: a list of (of what message, what block), both as text.
+    """What a program sends for a file, whole: a list of (who says it, block). Fails with the words of a program that refuses the file.
 
-    The blocks of a tool result count by themselves. Fails with the words of a program that refuses the file. What is known is not asked
-    again, unless that is wanted: Claude Code adds a block of its own now and then.
+    Each block is an object of JSON, in the terms of the program, a text also where it is stored as a string. The blocks of a result count
+    by themselves; who says them has the id of the call. What is known is not asked again, unless that is wanted: Claude Code adds a
+    block of its own now and then.
     """
     file = pathlib.Path(file)
     beside = sorted(path.name for path in file.with_suffix("").rglob("*"))
@@ -72,11 +73,11 @@ def sent_blocks(program, file, again=False):
 
 
 def blocks_now(program, file):
+    answer = ask(program, file) if not program.startswith("claude") else {}
+    if answer.get("error"):
+        raise RuntimeError(answer["error"])
     if program in drivers:
-        answer = ask(program, file)
-        if answer.get("error"):
-            raise RuntimeError(answer["error"])
-        return [(message["role"], block) for message in answer["context_messages"] for block in message["blocks"]]
+        return [(message["role"], block) for message in answer["context_messages"] for block in as_blocks(message["content"])]
     if program == "chimera":
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder) / "session.jsonl"
@@ -84,7 +85,11 @@ def blocks_now(program, file):
             done = subprocess.run([chimera(), "-c", CHIMERA_SENDS, str(copy)], capture_output=True, text=True, timeout=60)
         if done.returncode:
             raise RuntimeError(done.stderr[-300:])
-        return [(f"{role} {call} {json.dumps(calls)}", text) for role, text, calls, call in json.loads(done.stdout)]
+        out = []
+        for role, text, calls, call in json.loads(done.stdout):
+            calls = [{"type": "toolCall", "id": id, "name": name, "arguments": arguments} for id, name, arguments in calls]
+            out += [(f"{role} {call}" if call else role, block) for block in as_blocks(text) + calls]
+        return out
     with tempfile.TemporaryDirectory() as folder:
         kept = pathlib.Path(folder) / "kept"
         words = [str(ORACLES / "claude_resume" / "resume_check"), "--timeout", "150", "--no-mark", "--keep", str(kept), str(file)]
@@ -97,22 +102,40 @@ def blocks_now(program, file):
     body = next(body for body in bodies if PROBE in json.dumps(body["messages"][-1]) or PROBE in json.dumps(body["messages"]))
     out = []
     for message in body["messages"]:
-        content = message["content"] if isinstance(message["content"], list) else [{"type": "text", "text": message["content"]}]
-        for block in content:
-            block.pop("cache_control", None)
+        for block in as_blocks(message["content"]):
             text = block.get("text", "")
             if message["role"] == "system" or PROBE in text or text.lstrip().startswith("<system-reminder>"):
                 # A note may be joined to a reminder.
                 notes = re.findall(r"\[removed by bough slim: [^\]]*\]", text)
-                out += [(message["role"], json.dumps({"type": "text", "text": note})) for note in notes]
-                continue
-            inner = block.get("content") if block["type"] == "tool_result" else None
-            if isinstance(inner, list):
-                name = f"{message['role']} {block['tool_use_id']} {block.get('is_error')}"
-                out += [(name, json.dumps({name: value for name, value in part.items() if name != "cache_control"})) for part in inner]
+                out += [(message["role"], block) for note in notes for block in as_blocks(note)]
+            elif block["type"] == "tool_result":
+                who = f"{message['role']} {block['tool_use_id']}" + (" failed" if block.get("is_error") else "")
+                out += [(who, inner) for inner in as_blocks(block.get("content", []))]
             else:
-                out.append((message["role"], json.dumps(block)))
+                out.append((message["role"], block))
     return out
+
+
+def as_blocks(content):
+    """A content as a list of objects."""
+    content = content if isinstance(content, list) else [content]
+    content = [block if isinstance(block, dict) else {"type": "text", "text": block} if isinstance(block, str) else {"value": block} for block in content]
+    return [{key: value for key, value in block.items() if key != "cache_control"} for block in content]
+
+
+def readable(block):
+    """A block in the words of the recordings: its text, or in brackets what it is, and then its content."""
+    compact = lambda value: json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    match block:
+        case {"type": "text", "text": text}:
+            return text
+        case {"type": "thinking", "thinking": text}:
+            return f"[thinking] {text}"
+        case {"type": "toolCall", "id": id, "name": name, "arguments": arguments} | {"type": "tool_use", "id": id, "name": name, "input": arguments}:
+            return f"[call {id} {name}] {compact(arguments)}"
+        case {"type": "image", "mimeType": kind, "data": data} | {"type": "image", "source": {"media_type": kind, "data": data}}:
+            return f"[image {kind}] {data}"
+    return compact(block)
 
 
 class Driver:
@@ -231,7 +254,7 @@ class Messages:
         """The numbers of messages, each of a role and a text; new ones get new numbers."""
         with asking:
             keys = [(role, short(text)) for role, text in messages]
-            return runs([self.numbers.setdefault(key, len(self.numbers) + 1) for key in keys]) or "none"
+            return runs([self.numbers.setdefault(key, max(self.numbers.values(), default=0) + 1) for key in keys]) or "none"
 
     def save(self):
         rows = [f"{number}\t{role}\t{json.dumps(text, ensure_ascii=False)[1:-1]}\n" for (role, text), number in self.numbers.items()]

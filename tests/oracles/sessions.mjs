@@ -56,16 +56,10 @@ const answer = (leaf, path, labels, context) => ({
 	leaf: leaf ?? null,
 	path_ids: path.map((entry) => entry.id),
 	labels: Object.fromEntries(labels.filter(([, label]) => label)),
-	context_messages: context.messages.map((message) => ({ role: message.role, text: text(message), text_sha: digest(text(message)), blocks: blocks(message) })),
+	context_messages: context.messages.map((message) => ({ role: message.role, text: text(message), text_sha: digest(text(message)), content: message.content ?? text(message) })),
 });
 
 const digest = (text) => createHash("sha256").update(text).digest("hex").slice(0, 16);
-
-// Each block of a message as it is: its first letters, and a digest of all.
-const blocks = (message) => {
-	const content = message.content ?? message.summary ?? [message.command, message.output];
-	return [content].flat().map((block) => JSON.stringify(block) ?? "").map((block) => `${block.slice(0, 120)} ${digest(block)}`);
-};
 
 const text = (message) => {
 	if (message.role === "branchSummary" || message.role === "compactionSummary") return message.summary ?? "";

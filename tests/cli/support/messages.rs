@@ -1,7 +1,8 @@
 //! The messages of a context, in the form in which the answers of the agents are recorded.
 
 use bough::internals::context::{Context, Message, Origin, Patch};
-use bough::internals::format::{Block, Format, Session};
+use bough::internals::format::{Block, Format, Session, blocks_of_item};
+use bough::internals::json::{each_item, member_at, string};
 use bough::internals::model::Source;
 use serde_json::{Value, json};
 
@@ -23,7 +24,12 @@ pub fn roles_and_texts(session: &Session, source: &dyn Source, context: &Context
         let said = message.read(session, source, &mut line).unwrap();
         (message.role.to_string(), said.text.to_string())
     };
-    // The program moves results when it sends them; in its own context they are where they are stored.
+    as_stored(session, context).into_iter().map(message).collect()
+}
+
+/// Returns the messages of a context with the results where they are stored: the program moves some
+/// when it sends them, but not in its own context.
+fn as_stored<'c>(session: &Session, context: &'c Context) -> Vec<&'c Message> {
     let is_moved = |message: &&Message| message.patches.contains(&Patch::Moved);
     let (moved, mut stored): (Vec<&Message>, Vec<&Message>) = context.messages.iter().partition(is_moved);
     let path = context.messages.iter().filter_map(|message| message.entry).max();
@@ -35,7 +41,119 @@ pub fn roles_and_texts(session: &Session, source: &dyn Source, context: &Context
         let at = stored.iter().position(is_before).unwrap_or(stored.len());
         stored.insert(at, result);
     }
-    stored.into_iter().map(message).collect()
+    stored
+}
+
+/// Returns each block of a context: who says it, and its content in the words of `programs.py`. Of
+/// Claude Code, its reminders, images of failed results, some thinking and empty texts are
+/// left out, and texts that follow each other are joined and end without line breaks, as in `care.py`.
+pub fn blocks_in_words(session: &Session, source: &dyn Source, context: &Context) -> Vec<(String, String)> {
+    let is_claude = session.format == Format::Claude;
+    let mut line = Vec::new();
+    let mut blocks = Vec::new();
+    for message in as_stored(session, context) {
+        if is_claude && message.origin == Origin::Attachment {
+            continue;
+        }
+        let said = message.read(session, source, &mut line).unwrap();
+        if said.sent_text.is_some() || !said.changes.is_empty() {
+            // What the program adds when it sends the message is not yet in its own context.
+            blocks.push((message.role.to_string(), (said.text.to_string(), true)));
+            continue;
+        }
+        // The images of a result follow it.
+        let mut is_after_result = false;
+        let keeps_thinking = !is_claude || !is_without_thinking(session, source, context, message);
+        let is_thinking = |block: &&Block<'_>| matches!(block, Block::Thinking { .. });
+        for block in said.blocks.iter().filter(|block| keeps_thinking || !is_thinking(block)) {
+            if message.origin == Origin::MadeUp && matches!(block, Block::Text(_)) && is_claude {
+                blocks.push((message.role.to_string(), ("No response requested.".into(), true)));
+            } else if let Block::Result { call, is_error, .. } = block {
+                let failed = if *is_error && is_claude { " failed" } else { "" };
+                let who = match session.format {
+                    Format::Claude | Format::Chimera => format!("{} {call}{failed}", message.role),
+                    _ => message.role.to_string(),
+                };
+                let parts = match message.entry {
+                    Some(_) => result_in_words(session, source, message, call),
+                    None => vec![words(block)],
+                };
+                blocks.extend(parts.into_iter().map(|words| (who.clone(), words)));
+                is_after_result = true;
+            } else if !(is_after_result && matches!(block, Block::Image { .. })) {
+                blocks.push((message.role.to_string(), words(block)));
+            }
+        }
+    }
+    if !is_claude {
+        return blocks.into_iter().map(|(who, (words, _))| (who, words)).collect();
+    }
+    let mut out = Vec::<(String, String, bool)>::new();
+    for (who, (words, is_text)) in blocks {
+        // A notification is sent as a reminder.
+        let is_reminder = ["<system-reminder>", "<task-notification>"]
+            .iter()
+            .any(|tag| words.trim_start().starts_with(tag));
+        let is_lost = who.ends_with(" failed") && words.starts_with("[image ");
+        let words = words.trim_end_matches('\n');
+        match out.last_mut() {
+            _ if is_text && (words.is_empty() || is_reminder) || is_lost => {}
+            Some((last, text, true)) if is_text && *last == who => *text += &format!("\n{words}"),
+            _ => out.push((who, words.to_owned(), is_text)),
+        }
+    }
+    out.into_iter().map(|(who, words, _)| (who, words)).collect()
+}
+
+/// Returns whether Claude Code leaves out the thinking of a reply: that of other models than the one
+/// of the last reply, and that of old models, whose names end with a day.
+fn is_without_thinking(session: &Session, source: &dyn Source, context: &Context, message: &Message) -> bool {
+    let Some(entry) = message.entry else { return false };
+    let line = source.bytes(session.span(entry)).unwrap();
+    let Some(model) = member_at(&line, &["message", "model"]).and_then(string) else { return false };
+    let is_old = model.rsplit('-').next().is_some_and(|end| end.len() == 8);
+    is_old || context.model().is_none_or(|last| last.name != model)
+}
+
+/// Returns each block of a stored result in words, and whether it is a text.
+fn result_in_words(
+    session: &Session,
+    source: &dyn Source,
+    message: &Message,
+    call: &str,
+) -> Vec<(String, bool)> {
+    let edit = message.patches.iter().find_map(|patch| match patch {
+        Patch::Edited { by } => Some(*by),
+        _ => None,
+    });
+    let line = source.bytes(session.span(edit.or(message.entry).unwrap())).unwrap();
+    let outer = if edit.is_some() { "replacement" } else { "message" };
+    let mut content = member_at(&line, &[outer, "content"]).unwrap_or_default();
+    if session.format == Format::Claude {
+        let is_it =
+            |item: &&[u8]| member_at(item, &["tool_use_id"]).and_then(string).as_deref() == Some(call);
+        let item = each_item(content).find(is_it).unwrap_or_default();
+        content = member_at(item, &["content"]).unwrap_or_default();
+    }
+    match string(content) {
+        Some(text) => vec![(text.into_owned(), true)],
+        None => each_item(content).flat_map(blocks_of_item).map(|block| words(&block)).collect(),
+    }
+}
+
+/// Returns a block in the words of `programs.py` (`readable`), and whether it is a text.
+fn words(block: &Block<'_>) -> (String, bool) {
+    match block {
+        Block::Text(text) | Block::Result { text, .. } => (text.to_string(), true),
+        Block::Thinking { text, .. } => (format!("[thinking] {text}"), false),
+        Block::Call { id, name, arguments } => {
+            let mut arguments: Value = serde_json::from_slice(arguments).unwrap_or_else(|_| json!({}));
+            arguments.sort_all_objects();
+            (format!("[call {id} {name}] {arguments}"), false)
+        }
+        Block::Image { mime, data, .. } => (format!("[image {mime}] {data}"), false),
+        Block::Other(ty) => (json!({ "type": ty }).to_string(), false),
+    }
 }
 
 /// Returns the messages of a context in the form of Chimera's recorded answers.

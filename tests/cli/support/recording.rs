@@ -58,6 +58,11 @@ impl Messages {
         Messages(text.lines().skip(1).map(row).collect())
     }
 
+    /// Returns the recorded text of a role that begins in some way; of a long one, as it was cut.
+    pub fn beginning(&self, role: &str, start: &str) -> Option<&str> {
+        self.0.keys().find(|(of, text)| of == role && text.starts_with(start)).map(|(_, text)| &**text)
+    }
+
     /// Returns the numbers of messages, each of a role and a text, in the form of the recordings. One
     /// that no program sent is written out.
     pub fn runs(&self, messages: &[(String, String)]) -> String {
