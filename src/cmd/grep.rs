@@ -12,7 +12,7 @@ use super::shared::{parallel, rows, session_arg};
 use super::{Exit, Failure, complete};
 use crate::format::claude::stored_results;
 use crate::format::{Content, Format, OneLine, Other, OtherKind, Session, is_agents};
-use crate::model::{Count, Ix, Kind, Source, Span};
+use crate::model::{Ix, Kind, Source, Span};
 use crate::ops::grep::{Hit, Options, Part, Pattern, Queue, Queued};
 use crate::ops::thread::Reading;
 use crate::ops::{BranchOf, ids, revision};
@@ -161,8 +161,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             ([path], false) => path.display().to_string(),
             _ => "the files with hits".to_owned(),
         };
-        let faults = Count("fault", "faults", faults);
-        ui.note(format_args!("warning: {}: {faults}; `bough fsck` lists them", text::safe(&place)));
+        ui.note(format_args!("warning: faults in {}; `bough fsck` lists them", text::safe(&place)));
     }
     // A file that was not searched must be distinguishable from one without matches.
     Ok(failures.or(if found { Exit::Done } else { Exit::No }))

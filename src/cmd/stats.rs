@@ -183,8 +183,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             [path] => path.display().to_string(),
             _ => Count("file", "files", paths.len()).to_string(),
         };
-        let faults = Count("fault", "faults", faults);
-        ui.note(format_args!("warning: {}: {faults}; `bough fsck` lists them", text::safe(&place)));
+        ui.note(format_args!("warning: faults in {}; `bough fsck` lists them", text::safe(&place)));
     }
     let shown = Shown { total: &total, sessions: &sessions, paths: &paths };
     match (&args.by[..], ui.look.json) {

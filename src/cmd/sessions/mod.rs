@@ -204,6 +204,10 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     if !args.scope.all && !args.scope.is_list() && args.folders.is_empty() {
         let hint = session_arg::moved_hint();
         ui.hint(hint.as_deref().unwrap_or("`--all` lists the sessions of all projects"));
+    } else if let [folder] = &args.folders[..]
+        && folder.is_dir()
+    {
+        ui.hint("a folder is a project, a store, or has session files in it; `--all` lists the sessions of all projects");
     }
     Ok(exit)
 }

@@ -2,7 +2,7 @@
 
 use crate::cmd::shared::file_args;
 use crate::cmd::shared::time::{self, DateStyle};
-use crate::model::{Count, Time};
+use crate::model::Time;
 use crate::ops::sessions::Summary;
 use crate::store::locate;
 use crate::ui::{Ink, Ui, text};
@@ -85,11 +85,16 @@ pub(super) fn print(
     // Agent, id and title come first; a narrow row leaves out sizes, then folders, then counts.
     let width = ui.look.width;
     let has_size = width >= 60 || !with_folder && width >= 50;
-    let folder_width = match with_folder && width >= 60 {
-        true => widest(&mut folders.iter()).min(if width < 80 { 12 } else { 24 }),
+    let entries_width = if width < 46 { 0 } else { entries_width };
+    // What is left for folder and title; the title is worth more.
+    let counts_width = if entries_width > 0 { 2 + entries_width + 1 + branches_width + 1 } else { 0 };
+    let sizes_width = if has_size { 2 + size_width } else { 0 };
+    let before = date.width() + 1 + 8 + id_width + counts_width + sizes_width + 2;
+    let most = width.saturating_sub(before + 2 + TITLE).min(if width < 80 { 12 } else { 24 });
+    let folder_width = match with_folder && width >= 60 && most >= FOLDER {
+        true => widest(&mut folders.iter()).min(most),
         false => 0,
     };
-    let entries_width = if width < 46 { 0 } else { entries_width };
     for (at, row) in rows.iter().enumerate() {
         let age = date.column(row.modified, now);
         let mut out = format!("{} {:<7} ", ui.paint(Ink::Quiet, age), row.agent);
@@ -123,8 +128,8 @@ pub(super) fn print(
         if (is_copy(row) || row.is_outside) && text::width(&name) <= FILE {
             file = format!(" ({name})");
         }
-        if let Some(counts) = row.summary.counts.filter(|counts| counts.faults > 0) {
-            marks.push_str(&format!(" ({})", Count("fault", "faults", counts.faults)));
+        if row.summary.counts.is_some_and(|counts| counts.faults > 0) {
+            marks.push_str(" (faults)");
         }
         if row.alive {
             marks.push_str(" (being written)");
@@ -170,6 +175,9 @@ pub(super) fn print(
 
 /// The most cells of a file name that is shown beside a title: the names in stores contain the id, and say no more.
 const FILE: usize = 24;
+
+/// The least room of a folder.
+const FOLDER: usize = 6;
 
 /// The room of a title, if what is said beside it is as long.
 const TITLE: usize = 8;

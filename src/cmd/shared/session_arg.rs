@@ -151,24 +151,22 @@ pub(crate) fn report_remains(all: &[Remains], ui: &mut Ui) {
     }
 }
 
-/// Says that a session is read from the archive, and reports in one line how many faults there are; with
-/// what to do.
+/// Says that a session is read from the archive, and reports in one line that there are faults; with what to
+/// do. How many findings they are is for `fsck` to say: one may cause others.
 pub(crate) fn warn(opened: &Opened, ui: &mut Ui) {
     if is_unpacked(opened.files.path(0)) && !ui.look.quiet {
         let id = locate::session_id(opened.files.path(0));
         let id = text::shell_word(&id);
         ui.note(format_args!("note: {id} is read from the archive; `bough restore {id}` puts it back"));
     }
-    let faults = opened.session.faults.len();
-    if faults == 0 {
+    if opened.session.faults.is_empty() {
         return;
     }
-    let place = if opened.session.partial { " near its end" } else { "" };
+    let place = if opened.session.partial { "near the end of" } else { "in" };
     let path = opened.files.path(0).display().to_string();
     ui.note(format_args!(
-        "warning: {}: {}{place}; `bough fsck {}` lists them",
+        "warning: faults {place} {}; `bough fsck {}` lists them",
         text::one_line(&path),
-        Count("fault", "faults", faults),
         text::shell_word(&path)
     ));
 }

@@ -157,7 +157,7 @@ fn header(navigator: &Navigator<'_>, status: &str, pen: &mut Pen<'_>, area: Rect
         parts.push(format!("/{}", text::one_line(&navigator.kept.search)));
     }
     if !session.faults.is_empty() {
-        parts.push(Count("fault", "faults", session.faults.len()).to_string());
+        parts.push("faults".into());
     }
     if navigator.is_agent_running {
         parts.push("agent running".into());
