@@ -1,5 +1,6 @@
 //! The AVX2 kernel.
 
+use super::starts::{self, Probe, Starts, Window};
 use super::{Block, Inside, Kernel, Marks};
 use std::arch::x86_64::*;
 
@@ -26,11 +27,22 @@ impl Avx2 {
         // SAFETY: the machine has the features, otherwise there would be no `Avx2`.
         unsafe { scan(self, lines, marks) }
     }
+
+    /// [`starts::next`], compiled for this kernel.
+    pub(super) fn next_start(self, starts: &Starts, bytes: &[u8], from: usize) -> Option<(usize, u64)> {
+        // SAFETY: the machine has the features, otherwise there would be no `Avx2`.
+        unsafe { next_start(self, starts, bytes, from) }
+    }
 }
 
 #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
 fn scan(kernel: Avx2, lines: &[u8], marks: &mut Marks) {
     super::scan(kernel, lines, marks)
+}
+
+#[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
+fn next_start(kernel: Avx2, starts: &Starts, bytes: &[u8], from: usize) -> Option<(usize, u64)> {
+    starts::next(kernel, starts, bytes, from)
 }
 
 impl Kernel for Avx2 {
@@ -84,6 +96,28 @@ impl Kernel for Avx2 {
         unsafe {
             let (low, high) = load(block);
             equal(low, high, byte)
+        }
+    }
+
+    #[inline(always)]
+    fn starts<const TEXT: bool, const FOLD: bool>(
+        self,
+        window: &Window,
+        [first, second, skipped]: [Probe; 3],
+        text: [Probe; 2],
+    ) -> u64 {
+        // SAFETY: the machine has AVX2, otherwise there would be no `Avx2`.
+        unsafe {
+            let (first, second) = (probed::<false>(window, first), probed::<false>(window, second));
+            let skipped = probed::<false>(window, skipped);
+            let mut low = _mm256_andnot_si256(skipped.0, _mm256_and_si256(first.0, second.0));
+            let mut high = _mm256_andnot_si256(skipped.1, _mm256_and_si256(first.1, second.1));
+            if TEXT {
+                let (first, second) = (probed::<FOLD>(window, text[0]), probed::<FOLD>(window, text[1]));
+                low = _mm256_or_si256(low, _mm256_and_si256(first.0, second.0));
+                high = _mm256_or_si256(high, _mm256_and_si256(first.1, second.1));
+            }
+            mask(low, high)
         }
     }
 
@@ -147,6 +181,25 @@ unsafe fn load(block: &Block) -> (__m256i, __m256i) {
     let (low, high) = block.split_at(32);
     // SAFETY: AVX2 is available; each load reads the 32 bytes of its half and needs no alignment.
     unsafe { (_mm256_loadu_si256(low.as_ptr().cast()), _mm256_loadu_si256(high.as_ptr().cast())) }
+}
+
+/// Returns the beginnings behind which a byte is, as the two halves of a comparison.
+///
+/// # Safety
+///
+/// The machine has AVX2.
+#[inline(always)]
+unsafe fn probed<const FOLD: bool>(window: &Window, probe: Probe) -> (__m256i, __m256i) {
+    // SAFETY: AVX2 is available.
+    unsafe {
+        let (mut low, mut high) = load(probe.block(window));
+        if FOLD {
+            let bit = _mm256_set1_epi8(probe.bit as i8);
+            (low, high) = (_mm256_or_si256(low, bit), _mm256_or_si256(high, bit));
+        }
+        let byte = _mm256_set1_epi8(probe.byte as i8);
+        (_mm256_cmpeq_epi8(low, byte), _mm256_cmpeq_epi8(high, byte))
+    }
 }
 
 /// Returns a bit for each byte that equals `byte`.

@@ -1,5 +1,6 @@
 //! The AVX-512 kernel.
 
+use super::starts::{self, Starts};
 use super::{Block, Inside, Kernel, Marks, avx2};
 use std::arch::x86_64::*;
 
@@ -26,11 +27,22 @@ impl Avx512 {
         // SAFETY: the machine has the features, otherwise there would be no `Avx512`.
         unsafe { scan(self, lines, marks) }
     }
+
+    /// [`starts::next`], compiled for this kernel.
+    pub(super) fn next_start(self, starts: &Starts, bytes: &[u8], from: usize) -> Option<(usize, u64)> {
+        // SAFETY: the machine has the features, otherwise there would be no `Avx512`.
+        unsafe { next_start(self, starts, bytes, from) }
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
 fn scan(kernel: Avx512, lines: &[u8], marks: &mut Marks) {
     super::scan(kernel, lines, marks)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
+fn next_start(kernel: Avx512, starts: &Starts, bytes: &[u8], from: usize) -> Option<(usize, u64)> {
+    starts::next(kernel, starts, bytes, from)
 }
 
 impl Kernel for Avx512 {

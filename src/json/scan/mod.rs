@@ -23,11 +23,14 @@ mod container_end;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
+mod starts;
 mod string_end;
 
 use super::string;
+use starts::Window;
 
 pub(super) use container_end::end_of_container;
+pub(super) use starts::{Probe, REACH, Starts};
 pub(super) use string_end::closing_quote;
 
 /// The bytes handled at a time.
@@ -56,6 +59,32 @@ trait Kernel: Copy {
 
     /// Returns the bytes that equal `byte`.
     fn equal(self, block: &Block, byte: u8) -> u64;
+
+    /// Returns the beginnings of which the first two bytes of `escape` are there and the third is not,
+    /// or, with `TEXT`, both bytes of `text`. Without `FOLD`, the bits of these are 0.
+    #[inline(always)]
+    fn starts<const TEXT: bool, const FOLD: bool>(
+        self,
+        window: &Window,
+        [first, second, skipped]: [Probe; 3],
+        text: [Probe; 2],
+    ) -> u64 {
+        let escape = self.probed::<false>(window, first)
+            & self.probed::<false>(window, second)
+            & !self.probed::<false>(window, skipped);
+        if !TEXT {
+            return escape;
+        }
+        escape | self.probed::<FOLD>(window, text[0]) & self.probed::<FOLD>(window, text[1])
+    }
+
+    /// Returns the beginnings behind which a byte is.
+    #[inline(always)]
+    fn probed<const FOLD: bool>(self, window: &Window, probe: Probe) -> u64 {
+        let block = probe.block(window);
+        let same = self.equal(block, probe.byte);
+        if FOLD { same | self.equal(block, probe.byte ^ probe.bit) } else { same }
+    }
 
     /// Writes the marks of the set bits, the lowest first. Anything written after them is ignored.
     #[inline(always)]

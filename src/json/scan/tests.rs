@@ -45,6 +45,7 @@ fn agrees(kernel: impl Kernel, block: &Block) {
     for byte in [b' ', b'\n', b'u', block[0]] {
         assert_eq!(kernel.equal(block, byte), plain.equal(block, byte), "{block:?}");
     }
+    starts_agree(kernel, block);
     let quotes = plain.inside(block).quote;
     assert_eq!(kernel.parity(quotes), plain.parity(quotes), "{quotes:b}");
     let structural = plain.structural(block);
@@ -57,6 +58,26 @@ fn agrees(kernel: impl Kernel, block: &Block) {
         let ours = marks(bits, &|out| kernel.marks(bits, block, 192, out));
         assert_eq!(ours, marks(bits, &|out| plain.marks(bits, block, 192, out)), "{block:?}");
     }
+}
+
+fn starts_agree(kernel: impl Kernel, block: &Block) {
+    let mut window = [b'\\'; 64 + REACH];
+    window[..64].copy_from_slice(block);
+    window[64..].copy_from_slice(&block[..REACH]);
+    let escape = [Probe::new(0, block[0]), Probe::new(1, block[2]), Probe::new(4, block[9])];
+    // The bytes of a text differ in one bit at most.
+    let folded = |place: usize, byte: u8| Probe { place, byte: byte | 0x20, bit: 0x20 };
+    let same = [Probe::new(3, block[5]), Probe::new(REACH - 1, block[40])];
+    let folded = [folded(3, block[5]), folded(REACH - 1, block[40])];
+    let plain = Plain;
+    let wanted = |text| plain.starts::<true, true>(&window, escape, text);
+    assert_eq!(
+        kernel.starts::<false, false>(&window, escape, same),
+        plain.starts::<false, false>(&window, escape, same),
+        "{block:?}"
+    );
+    assert_eq!(kernel.starts::<true, false>(&window, escape, same), wanted(same), "{block:?}");
+    assert_eq!(kernel.starts::<true, true>(&window, escape, folded), wanted(folded), "{block:?}");
 }
 
 fn each_agrees(block: &Block) {
@@ -86,6 +107,31 @@ fn each_kernel_gives_the_same_masks_of_each_byte() {
             each_agrees(&[byte; 64]);
         }
     }
+}
+
+#[test]
+fn a_beginning_has_both_bytes_of_a_text_or_an_escape_that_is_wanted() {
+    let text = [Probe { place: 0, byte: b'x', bit: 0x20 }, Probe::new(3, b'y')];
+    let starts = Starts::new(Some(text), [Probe::new(1, b'u'), Probe::new(2, b'0')], Probe::new(4, b'1'));
+    let found = |bytes: &[u8]| {
+        let mut all = Vec::new();
+        let none: Option<()> = starts.find(bytes, |at| {
+            all.push(at);
+            None
+        });
+        assert!(none.is_none());
+        all
+    };
+    for before in (0..200).step_by(STEP) {
+        for after in [0, 1, 40, 200] {
+            let text = |text: &str| format!("{}{text}{}", " ".repeat(before), " ".repeat(after)).into_bytes();
+            assert_eq!(found(&text("x--y")), [before], "{before} {after}");
+            assert_eq!(found(&text("X--y")), [before], "{before} {after}");
+            assert_eq!(found(&text(r"x--Y\u001b x-y")), [0; 0], "{before} {after}");
+            assert_eq!(found(&text(r"x--y\u0031")), [before, before + 4], "{before} {after}");
+        }
+    }
+    assert_eq!(starts.find(b"x--y x--y", |at| (at > 0).then_some(at)), Some(5));
 }
 
 proptest! {
