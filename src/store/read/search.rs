@@ -8,6 +8,7 @@ use crate::store::Error;
 use crate::store::compressed;
 use crate::store::files::Files;
 use rayon::prelude::*;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::{ControlFlow, Range};
@@ -36,14 +37,15 @@ pub fn search_lines(
     let (files, len) = open_raw(path)?;
     let mut pass = Pass::new(&files, 0..len);
     pass.more(0).map_err(io)?;
-    let detected = detect_in_blocks(Some(path), |offset, block| match pass.buffer.get(offset as usize..) {
-        Some(rest) if !rest.is_empty() => {
-            block.extend_from_slice(&rest[..rest.len().min(FIRST)]);
-            Ok(())
-        }
-        _ => files.read(Span { file: 0, offset, len: (BLOCK as u64).min(len - offset) }, block),
-    })
-    .map_err(io)?;
+    let detected =
+        detect_in_blocks(Some(path), |offset, block| match pass.buffer.bytes().get(offset as usize..) {
+            Some(rest) if !rest.is_empty() => {
+                block.extend_from_slice(&rest[..rest.len().min(FIRST)]);
+                Ok(())
+            }
+            _ => files.read(Span { file: 0, offset, len: (BLOCK as u64).min(len - offset) }, block),
+        })
+        .map_err(io)?;
     let format = chosen_format(path, detected, options)?.format;
     let each = &mut |offset: u64, line: &[u8]| each(format, offset, line);
     match prefilter {
@@ -64,7 +66,8 @@ fn in_parts(
     prefilter: &Prefilter,
     each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let at_once = PARTS * rayon::current_num_threads();
+    let threads = rayon::current_num_threads();
+    let mut at_once = PARTS * threads;
     let mut from = 0;
     while from < len {
         let mut parts = Vec::with_capacity(at_once);
@@ -74,13 +77,19 @@ fn in_parts(
             from = to;
         }
         let found: Vec<_> = parts.into_par_iter().map(|part| Lines::find(files, part, prefilter)).collect();
+        let mut bytes = 0;
         for lines in found {
-            for (offset, line) in lines?.each() {
+            let lines = lines?;
+            bytes += lines.bytes.len();
+            for (offset, line) in lines.each() {
                 if each(offset, line).is_break() {
                     return Ok(());
                 }
             }
         }
+        // Threads wait for each other at each end.
+        at_once =
+            if bytes <= FEW { (at_once * 2).min(MORE_PARTS * PARTS * threads) } else { PARTS * threads };
     }
     Ok(())
 }
@@ -165,15 +174,60 @@ const LARGE: u64 = 32 * 1024 * 1024;
 const PART: u64 = 1024 * 1024;
 const PARTS: usize = 8;
 
+/// How many times as many parts, if few lines were found before, and how many bytes few lines have at most.
+const MORE_PARTS: usize = 4;
+const FEW: usize = 256 * 1024;
+
 /// How many bytes are read at a time to find where a line ends.
-const LINE: u64 = 16 * 1024;
+const LINE: u64 = 4 * 1024;
+
+/// The current block of a pass, in memory that the next pass on the same thread uses again: new memory
+/// costs more than the search.
+#[derive(Default)]
+struct Buffer {
+    /// The block, and what is left of longer ones.
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+thread_local! {
+    static LAST_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl Buffer {
+    fn take() -> Buffer {
+        Buffer { bytes: LAST_BUFFER.take(), len: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Moves the last `keep` bytes to the start, and returns the place of the `count` bytes after them.
+    fn next(&mut self, keep: usize, count: usize) -> &mut [u8] {
+        self.bytes.copy_within(self.len - keep..self.len, 0);
+        self.len = keep + count;
+        if self.bytes.len() < self.len {
+            self.bytes.resize(self.len, 0);
+        }
+        &mut self.bytes[keep..self.len]
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        LAST_BUFFER.set(std::mem::take(&mut self.bytes));
+    }
+}
 
 /// One pass over a part of a file, block by block.
 struct Pass<'f> {
     files: &'f Files,
     /// Where the part ends.
     len: u64,
-    buffer: Vec<u8>,
+    buffer: Buffer,
+    /// How many bytes are read at a time.
+    block: usize,
     /// The file offset of the buffer.
     base: u64,
     /// The offset of the line in which the buffer ends.
@@ -188,19 +242,25 @@ impl<'f> Pass<'f> {
     /// Begins with a part of a file that begins with a line.
     fn new(files: &'f Files, part: Range<u64>) -> Pass<'f> {
         let Range { start, end } = part;
-        Pass { files, len: end, buffer: Vec::new(), base: start, line: start, open: false, long: Vec::new() }
+        Pass {
+            files,
+            len: end,
+            buffer: Buffer::take(),
+            block: BLOCK,
+            base: start,
+            line: start,
+            open: false,
+            long: Vec::new(),
+        }
     }
 
     /// Reads the next block after the last `keep` bytes of this one; returns whether there was one.
     fn more(&mut self, keep: usize) -> io::Result<bool> {
-        let drop = self.buffer.len() - keep;
-        self.base += drop as u64;
-        self.buffer.copy_within(drop.., 0);
-        self.buffer.truncate(keep);
+        self.base += (self.buffer.len - keep) as u64;
         let from = self.base + keep as u64;
-        let count = (self.len - from).min(BLOCK as u64);
-        self.buffer.resize(keep + count as usize, 0);
-        self.files.read_into(Span { file: 0, offset: from, len: count }, &mut self.buffer[keep..])?;
+        let count = (self.len - from).min(self.block as u64);
+        let into = self.buffer.next(keep, count as usize);
+        self.files.read_into(Span { file: 0, offset: from, len: count }, into)?;
         note_read(count as usize);
         Ok(count > 0)
     }
@@ -219,7 +279,7 @@ impl<'f> Pass<'f> {
                 return Ok(());
             }
             let keep = match prefilter {
-                Some(prefilter) if !self.open => prefilter.overlap().min(self.buffer.len()),
+                Some(prefilter) if !self.open => prefilter.overlap().min(self.buffer.len),
                 _ => 0,
             };
             if !self.more(keep)? {
@@ -240,7 +300,7 @@ impl<'f> Pass<'f> {
     ) -> io::Result<ControlFlow<()>> {
         let mut from = 0;
         if self.open {
-            match memchr::memchr(b'\n', &self.buffer) {
+            match memchr::memchr(b'\n', self.buffer.bytes()) {
                 None => return Ok(ControlFlow::Continue(())),
                 Some(at) => {
                     if self.close(at, each)?.is_break() {
@@ -251,10 +311,10 @@ impl<'f> Pass<'f> {
             }
         }
         // The yielded bytes reach into those that two blocks share.
-        from = from.max(self.line.saturating_sub(self.base) as usize).min(self.buffer.len());
+        from = from.max(self.line.saturating_sub(self.base) as usize).min(self.buffer.len);
         let mut wanted: Vec<Range<usize>> = Vec::new();
         let mut open = None;
-        let block = &self.buffer[from..];
+        let block = &self.buffer.bytes()[from..];
         prefilter.each(block, |at| {
             let start = memchr::memrchr(b'\n', &block[..at]).map(|at| at + 1);
             match memchr::memchr(b'\n', &block[at..]) {
@@ -284,7 +344,7 @@ impl<'f> Pass<'f> {
                 }
             }
             None => {
-                if let Some(last) = memchr::memrchr(b'\n', &self.buffer) {
+                if let Some(last) = memchr::memrchr(b'\n', self.buffer.bytes()) {
                     self.line = self.line.max(self.base + last as u64 + 1);
                 }
             }
@@ -299,7 +359,7 @@ impl<'f> Pass<'f> {
     ) -> io::Result<ControlFlow<()>> {
         self.open = true;
         let mut from = 0;
-        while let Some(more) = memchr::memchr(b'\n', &self.buffer[from..]) {
+        while let Some(more) = memchr::memchr(b'\n', &self.buffer.bytes()[from..]) {
             if self.close(from + more, each)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -329,7 +389,7 @@ impl<'f> Pass<'f> {
     ) -> io::Result<ControlFlow<()>> {
         let whole = if line.start >= self.base {
             let at = |offset: u64| (offset - self.base) as usize;
-            &self.buffer[at(line.start)..at(line.end)]
+            &self.buffer.bytes()[at(line.start)..at(line.end)]
         } else {
             let span = Span { file: 0, offset: line.start, len: line.end - line.start };
             self.files.read(span, &mut self.long)?;
@@ -405,6 +465,80 @@ mod tests {
         for part in (1..60).chain(len - 40..=len) {
             assert_eq!(found(part, usize::MAX), all, "{part}");
             assert_eq!(found(part, 2), all[..2], "{part}");
+        }
+    }
+
+    /// Spells a text as JSON, each character in the way selected by a number.
+    fn spelled(text: &str, ways: &mut impl Iterator<Item = u8>) -> String {
+        let mut out = String::new();
+        for character in text.chars() {
+            let mut units = [0; 2];
+            let units = character.encode_utf16(&mut units).iter();
+            match ways.next() {
+                Some(0) => out.extend(units.map(|unit| format!("\\u{unit:04x}"))),
+                Some(1) => out.extend(units.map(|unit| format!("\\u{unit:04X}"))),
+                _ => out.push(character),
+            }
+        }
+        out
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn each_line_with_a_word_is_found_however_it_is_spelled_and_cut(
+            word in "[a-cöÖ中😀ſK]{1,8}",
+            other in "[a-c1u0öſ]{1,8}",
+            lines in proptest::collection::vec(("[a-cö ]{0,99}", 0usize..3, 0usize..9, "[a-c0u ]{0,400}"), 1..30),
+            ways in proptest::collection::vec(0u8..9, 1..20),
+            ignore_case: bool,
+            block in 1usize..600,
+            part in 1u64..3000,
+        ) {
+            let cases = |c: char| match (ignore_case, c) {
+                (true, 'ſ') => vec!['S', 's', 'ſ'],
+                (true, 'ö' | 'Ö') => vec!['Ö', 'ö'],
+                (true, c) if c.is_ascii_lowercase() => vec![c.to_ascii_uppercase(), c],
+                _ => vec![c],
+            };
+            let prefilter = Prefilter::new(&[word.chars().map(cases).collect()]).unwrap();
+            let mut ways = ways.into_iter().cycle();
+            let mut text = String::new();
+            for (before, which, from, after) in &lines {
+                let shown: String = match which {
+                    0 => word.clone(),
+                    1 => word.chars().skip(*from).collect(),
+                    _ => other.clone(),
+                };
+                let shown = if ignore_case && *from > 4 { shown.to_ascii_uppercase() } else { shown };
+                text += &format!("{before}{}{after}\n", spelled(&shown, &mut ways));
+            }
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            let (files, len) = open_raw(file.path()).unwrap();
+            // The slow way: each line is decoded.
+            let folded = |text: &str| {
+                if ignore_case { text.to_ascii_lowercase().replace('Ö', "ö").replace('ſ', "s") } else { text.to_owned() }
+            };
+            let has_word = |line: &[u8]| folded(&crate::json::decode(line)).contains(&folded(&word));
+            let wanted: Vec<&[u8]> = text.as_bytes().split(|byte| *byte == b'\n').filter(|line| has_word(line)).collect();
+
+            let mut found = Vec::new();
+            let mut each = |offset: u64, line: &[u8]| {
+                assert_eq!(&text.as_bytes()[offset as usize..offset as usize + line.len()], line);
+                found.extend(has_word(line).then(|| line.to_vec()));
+                ControlFlow::Continue(())
+            };
+            let mut pass = Pass { block, ..Pass::new(&files, 0..len) };
+            pass.more(0).unwrap();
+            pass.run(Some(&prefilter), &mut each).unwrap();
+            proptest::prop_assert_eq!(&found, &wanted, "{} in {:?}, by blocks of {}", &word, &text, block);
+            found.clear();
+            let mut each = |_: u64, line: &[u8]| {
+                found.extend(has_word(line).then(|| line.to_vec()));
+                ControlFlow::Continue(())
+            };
+            in_parts(&files, len, part, &prefilter, &mut each).unwrap();
+            proptest::prop_assert_eq!(&found, &wanted, "{} in {:?}, by parts of {}", &word, &text, part);
         }
     }
 
