@@ -5,7 +5,7 @@
 //! [`crate::ops::convert`]; this is their form.
 
 use super::{Format, New, Object};
-use crate::json::member_at;
+use crate::json::{Members, member_at};
 use crate::model::Time;
 
 /// The `customType` of such an entry in the pi family.
@@ -19,19 +19,23 @@ const CHIMERA: &str = "source";
 
 /// Returns what a line carries, as JSON; `None` if it is any other line.
 pub fn carried(format: Format, line: &[u8]) -> Option<&[u8]> {
-    let says = |path: &[&str], wanted: &str| {
-        member_at(line, path).is_some_and(|value| {
-            value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")) == Some(wanted.as_bytes())
-        })
+    let members = Members::new(line);
+    let is = |value: Option<&[u8]>, wanted: &str| {
+        let value = value.and_then(|value| value.strip_prefix(b"\"")?.strip_suffix(b"\""));
+        value == Some(wanted.as_bytes())
     };
+    let says = |key: &str, wanted: &str| is(members.get(key), wanted);
     let is_one = match format {
-        Format::Pi | Format::Omp => says(&["customType"], PI) && says(&["type"], "custom"),
-        Format::Chimera => says(&["data", "bough"], CHIMERA) && says(&["type"], "custom"),
-        Format::Claude => says(&["type"], CLAUDE),
-        Format::Codex => says(&["type"], CODEX),
+        Format::Pi | Format::Omp => says("customType", PI) && says("type", "custom"),
+        Format::Chimera => {
+            let mark = members.get("data").and_then(|data| member_at(data, &["bough"]));
+            is(mark, CHIMERA) && says("type", "custom")
+        }
+        Format::Claude => says("type", CLAUDE),
+        Format::Codex => says("type", CODEX),
         _ => false,
     };
-    member_at(line, &[member(format)]).filter(|_| is_one)
+    members.get(member(format)).filter(|_| is_one)
 }
 
 /// Writes a line that carries `data`, which is a JSON object without its braces. Returns `None` if

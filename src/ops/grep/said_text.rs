@@ -1,7 +1,7 @@
 //! The strings of an entry that have content.
 
 use crate::format::{Block, Content, Format};
-use crate::json::{each_item, each_member, member, string, text};
+use crate::json::{Members, each_item, each_member, each_object, member, string};
 
 /// The part of an entry that a text belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,28 +43,28 @@ pub fn each_said(format: Format, line: &[u8], each: &mut dyn FnMut(Part, &str)) 
     if format.is_guest() {
         return guest(&Content::read(format, line), each);
     }
-    let ty = text(line, "type");
-    match (format, &*ty) {
-        (_, "message") | (Format::Claude, "user" | "assistant") => message(member(line, "message"), each),
-        (Format::Claude, "system") => emit(Part::Note, member(line, "content"), each),
-        (Format::Claude, "attachment") => attachment(line, each),
-        (Format::Claude, "progress") => leaves(Part::Note, member(line, "data"), each),
-        (_, "compaction" | "branch_summary") => emit(Part::Summary, member(line, "summary"), each),
-        (_, "custom_message") => content(Part::Text, member(line, "content"), each),
-        (_, "label") => emit(Part::Note, member(line, "label"), each),
-        (_, "session_info") => emit(Part::Note, member(line, "name"), each),
-        (_, "title_change") => emit(Part::Note, member(line, "title"), each),
+    let (entry, said) = Members::with_nested(line, "message");
+    match (format, &*entry.text("type")) {
+        (_, "message") | (Format::Claude, "user" | "assistant") => message(&said, each),
+        (Format::Claude, "system") => emit(Part::Note, entry.get("content"), each),
+        (Format::Claude, "attachment") => attachment(&entry, each),
+        (Format::Claude, "progress") => leaves(Part::Note, entry.get("data"), each),
+        (_, "compaction" | "branch_summary") => emit(Part::Summary, entry.get("summary"), each),
+        (_, "custom_message") => content(Part::Text, entry.get("content"), each),
+        (_, "label") => emit(Part::Note, entry.get("label"), each),
+        (_, "session_info") => emit(Part::Note, entry.get("name"), each),
+        (_, "title_change") => emit(Part::Note, entry.get("title"), each),
         (_, "session_init") => {
-            emit(Part::Note, member(line, "task"), each);
-            emit(Part::Note, member(line, "systemPrompt"), each);
+            emit(Part::Note, entry.get("task"), each);
+            emit(Part::Note, entry.get("systemPrompt"), each);
         }
         (_, "context_edit") => {
-            let replaced = member(line, "replacement").and_then(|new| member(new, "content"));
+            let replaced = entry.get("replacement").and_then(|new| member(new, "content"));
             content(Part::Text, replaced, each);
         }
-        (Format::Chimera, "header") => emit(Part::Note, member(line, "system_prompt"), each),
-        (Format::Chimera, "state_change") => emit(Part::Note, member(line, "value"), each),
-        (_, "custom") => leaves(Part::Note, member(line, "data"), each),
+        (Format::Chimera, "header") => emit(Part::Note, entry.get("system_prompt"), each),
+        (Format::Chimera, "state_change") => emit(Part::Note, entry.get("value"), each),
+        (_, "custom") => leaves(Part::Note, entry.get("data"), each),
         _ => {}
     }
 }
@@ -87,24 +87,22 @@ fn guest(read: &Content<'_>, each: &mut dyn FnMut(Part, &str)) {
     }
 }
 
-fn message(message: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
-    let Some(message) = message else { return };
-    let role = text(message, "role");
-    match &*role {
+fn message(message: &Members<'_>, each: &mut dyn FnMut(Part, &str)) {
+    match &*message.text("role") {
         "bashExecution" | "pythonExecution" => {
             for key in ["command", "code", "output"] {
-                emit(Part::Result, member(message, key), each);
+                emit(Part::Result, message.get(key), each);
             }
         }
-        "fileMention" => leaves(Part::Note, member(message, "files"), each),
-        "toolResult" | "tool" => content(Part::Result, member(message, "content"), each),
-        _ => content(Part::Text, member(message, "content"), each),
+        "fileMention" => leaves(Part::Note, message.get("files"), each),
+        "toolResult" | "tool" => content(Part::Result, message.get("content"), each),
+        _ => content(Part::Text, message.get("content"), each),
     }
-    for call in each_item(member(message, "tool_calls").unwrap_or_default()) {
+    for call in each_item(message.get("tool_calls").unwrap_or_default()) {
         leaves(Part::Call, member(call, "arguments"), each);
     }
-    emit(Part::Note, member(message, "errorMessage"), each);
-    for section in each_member(member(message, "sections").unwrap_or_default()) {
+    emit(Part::Note, message.get("errorMessage"), each);
+    for section in each_member(message.get("sections").unwrap_or_default()) {
         emit(Part::Text, Some(section.1), each);
     }
 }
@@ -113,14 +111,14 @@ fn message(message: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
 fn content(part: Part, content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     let Some(value) = content else { return };
     emit(part, content, each);
-    for block in each_item(value) {
-        match &*text(block, "type") {
-            "text" => emit(part, member(block, "text"), each),
-            "thinking" => emit(Part::Thinking, member(block, "thinking"), each),
+    for block in each_object(value) {
+        match &*block.text("type") {
+            "text" => emit(part, block.get("text"), each),
+            "thinking" => emit(Part::Thinking, block.get("thinking"), each),
             "toolCall" | "tool_use" | "server_tool_use" => {
-                leaves(Part::Call, member(block, "arguments").or(member(block, "input")), each);
+                leaves(Part::Call, block.get("arguments").or(block.get("input")), each);
             }
-            "tool_result" => super::said_text::result(member(block, "content"), each),
+            "tool_result" => super::said_text::result(block.get("content"), each),
             _ => {}
         }
     }
@@ -129,18 +127,18 @@ fn content(part: Part, content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str))
 /// Passes the content of a result, which contains no further results.
 fn result(content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     emit(Part::Result, content, each);
-    for block in each_item(content.unwrap_or_default()) {
-        emit(Part::Result, member(block, "text"), each);
+    for block in each_object(content.unwrap_or_default()) {
+        emit(Part::Result, block.get("text"), each);
     }
 }
 
-fn attachment(line: &[u8], each: &mut dyn FnMut(Part, &str)) {
-    for (key, value) in each_member(member(line, "attachment").unwrap_or_default()) {
+fn attachment(entry: &Members<'_>, each: &mut dyn FnMut(Part, &str)) {
+    for (key, value) in each_member(entry.get("attachment").unwrap_or_default()) {
         if key != "type" {
             leaves(Part::Note, Some(value), each);
         }
     }
-    for rendered in each_item(member(line, "rendered").unwrap_or_default()) {
+    for rendered in each_item(entry.get("rendered").unwrap_or_default()) {
         content(Part::Note, member(rendered, "content"), each);
     }
 }
