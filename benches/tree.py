@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Measures `bough tree` in a terminal: opening, keys, memory.
 
-    benches/tree.py PROGRAM FILE [--keys N] [--less]
+    benches/tree.py PROGRAM FILE [--keys N] [--less] [--follow LINES]
 
 Opens FILE in a terminal of 200 x 60 cells, waits for rows and then for the whole session, and presses keys one after the
 other, each after the frame of the one before: j, k, PgDn, PgUp, `]`, `[`, Left, Right, p, P, h. Prints the time to the first
 frame and to the whole, the 50th and 99th percentile and the most from a key to its frame, and the memory.
 With --less also the time to the first screen of `less` on the same file.
+
+With --follow, instead: follows a copy of FILE (pi's format) to which LINES entries are appended in each second. Prints the
+time from a key to the frame that has its effect, then the time from an appended entry to the frame that shows it.
 """
-import argparse, fcntl, os, pty, re, select, signal, struct, sys, termios, time
+import argparse, fcntl, json, os, pty, re, select, shutil, signal, struct, sys, termios, threading, time
 
 ROWS, COLUMNS = 60, 200
 END = b"\x1b[?2026l"  # a frame ends
@@ -49,13 +52,139 @@ def cpu(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+class Grid:
+    """What the terminal shows, as far as the tree writes it: text at places."""
+
+    STEP = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|([^\x1b]+)|\x1b.?")
+
+    def __init__(self):
+        self.rows, self.at = [[" "] * COLUMNS for _ in range(ROWS)], (0, 0)
+
+    def write(self, frame):
+        for step in self.STEP.finditer(frame.decode("utf-8", "replace")):
+            numbers, letter, text = step.groups()
+            if letter == "H":
+                row, column = ([int(n) for n in numbers.split(";") if n] + [1, 1])[:2]
+                self.at = (row - 1, column - 1)
+            elif letter == "J":
+                self.rows = [[" "] * COLUMNS for _ in range(ROWS)]
+            elif text:
+                row, column = self.at
+                room = self.rows[row] if row < ROWS else []
+                room[column:column + len(text)] = text[:COLUMNS - column]
+                self.at = (row, column + len(text))
+
+    def line(self, row):
+        return "".join(self.rows[row])
+
+
+class Appender(threading.Thread):
+    """Appends entries to a session of pi, some in each second, and knows when each was appended."""
+
+    def __init__(self, path, rate):
+        super().__init__(daemon=True)
+        with open(path, "rb") as file:
+            file.seek(-min(os.path.getsize(path), 1 << 20), 2)
+            self.parent = json.loads(file.read().splitlines()[-1])["id"]
+        self.file, self.rate, self.times, self.is_over = open(path, "ab", buffering=0), rate, [], False
+
+    def run(self):
+        began = time.perf_counter()
+        while not self.is_over:
+            at = len(self.times)
+            time.sleep(max(0, began + at / self.rate - time.perf_counter()))
+            message = {"role": "user", "content": f"Arrived {at:06}"}
+            entry = {"type": "message", "id": f"f{at:07x}", "parentId": self.parent, "message": message}
+            self.parent = entry["id"]
+            self.times.append(time.perf_counter())
+            self.file.write(json.dumps(entry).encode() + b"\n")
+
+
+def drawing(pid):
+    """The seconds of CPU that the thread that draws has used."""
+    with open(f"/proc/{pid}/task/{pid}/schedstat") as stat:
+        return int(stat.read().split()[0]) / 1e9
+
+
+def percentiles(times):
+    times = sorted(times)
+    p = lambda part: 1000 * times[min(len(times) - 1, int(part * len(times)))]
+    return f"{p(0.5):9.2f} ms, p99 {p(0.99):.2f}, most {p(1):.2f}"
+
+
+def follow(master, path, args):
+    grid, frame = Grid(), b""
+
+    def frames(limit):
+        """Shows what comes within a time, and gives when each frame came."""
+        nonlocal frame
+        until = time.perf_counter() + limit
+        while (left := until - time.perf_counter()) > 0:
+            if not select.select([master], [], [], left)[0]:
+                return
+            output = os.read(master, 1 << 16)
+            now, frame = time.perf_counter(), frame + output
+            if END in frame:
+                end = frame.rfind(END) + len(END)
+                grid.write(frame[:end])
+                frame = frame[end:]
+                yield now
+
+    row = lambda: re.search(r"row ([0-9, \u202f]+) of", grid.line(0))
+    os.write(master, b"\x0cf")
+    for _ in frames(60):
+        if "following" in grid.line(0) and "reading" not in grid.line(0):
+            break
+    appender = Appender(path, args.follow)
+    appender.start()
+    keys, times, used = [b"k", b"k", b"k", b"\x1b[5~", b"j", b"\x1b[6~", b"k", b"\x1b[5~", b"j"], [], []
+    os.write(master, 10 * b"\x1b[5~")
+    for _ in frames(1):
+        pass
+    for at in range(args.keys):
+        before, since, pressed = row().group(), drawing(args.pid), time.perf_counter()
+        os.write(master, keys[at % len(keys)])
+        for now in frames(20):
+            if row() and row().group() != before:
+                times.append(now - pressed)
+                used.append(drawing(args.pid) - since)
+                break
+        # Keys come at any moment of a reading.
+        for _ in frames(0.003 * (at % 11)):
+            pass
+    print(f"key to frame         {percentiles(times)}  ({len(times)} keys, {len(appender.times)} lines)")
+    print(f"its CPU              {percentiles(used)}")
+    os.write(master, b"h")
+    for _ in frames(1):
+        pass
+    shown, late = len(appender.times), []
+    since, before, drawn = time.perf_counter(), cpu(args.pid), 0
+    while time.perf_counter() - since < 8:
+        for now in frames(1):
+            drawn += 1
+            found = [int(number) for number in re.findall(r"Arrived ([0-9]{6})", "\n".join(map(grid.line, range(ROWS))))]
+            if found and max(found) >= shown:
+                late += [now - appender.times[at] for at in range(shown, max(found) + 1)]
+                shown = max(found) + 1
+            break
+    print(f"entry to frame       {percentiles(late)}  ({len(late)} entries, {drawn} frames)")
+    print(f"CPU                  {100 * (cpu(args.pid) - before) / (time.perf_counter() - since):9.0f} %")
+    appender.is_over = True
+    appender.join()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("file")
     parser.add_argument("--keys", type=int, default=2000)
     parser.add_argument("--less", action="store_true")
+    parser.add_argument("--follow", type=float)
     args = parser.parse_args()
+    path = args.file
+    if args.follow:
+        path += ".followed"
+        shutil.copyfile(args.file, path)
     if args.less:
         pid, master = start(["less", args.file])
         took, _ = wait_for(master, b"\n", 60)
@@ -63,7 +192,7 @@ def main():
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     began = time.perf_counter()
-    pid, master = start([args.program, "tree", args.file])
+    pid, master = start([args.program, "tree", path])
     _, out = wait_for(master, "›".encode(), 120)
     print(f"first rows           {1000 * (time.perf_counter() - began):9.1f} ms")
     # The first line says "row N of M" once all is read. Cells that stay as they were are skipped.
@@ -76,6 +205,14 @@ def main():
     while select.select([master], [], [], 0.5)[0]:
         os.read(master, 1 << 16)
     print(f"the whole            {1000 * whole:9.1f} ms")
+    if args.follow:
+        args.pid = pid
+        follow(master, path, args)
+        print(f"memory               {memory(pid, 'VmRSS'):9.1f} MiB, most {memory(pid, 'VmHWM'):.1f}")
+        os.write(master, b"q")
+        os.waitpid(pid, 0)
+        os.remove(path)
+        return
     keys = [b"j", b"j", b"j", b"\x1b[6~", b"k", b"\x1b[5~", b"[", b"]", b"\x1b[D", b"\x1b[C", b"P", b"p", b"h", b"\x1b[5~", b"\x1b[5~"]
     times, before = [], cpu(pid)
     for at in range(args.keys):
@@ -83,9 +220,7 @@ def main():
         took, _ = wait_for(master, END, 20)
         times.append(took)
     used = cpu(pid) - before
-    times.sort()
-    p = lambda part: 1000 * times[min(len(times) - 1, int(part * len(times)))]
-    print(f"key to frame         {p(0.5):9.2f} ms, p99 {p(0.99):.2f}, most {p(1):.2f}  ({args.keys} keys)")
+    print(f"key to frame         {percentiles(times)}  ({args.keys} keys)")
     print(f"CPU for each key     {1000 * used / args.keys:9.2f} ms")
     print(f"memory               {memory(pid, 'VmRSS'):9.1f} MiB, most {memory(pid, 'VmHWM'):.1f}")
     os.write(master, b"q")
