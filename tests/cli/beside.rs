@@ -125,6 +125,34 @@ fn an_agent_that_goes_on_writing_is_not_disturbed() {
     drop(agent);
 }
 
+/// The tree says what an act waits for, and a key ends the wait.
+#[test]
+fn the_tree_says_that_it_waits_and_lets_go() {
+    let place = Place::new("pi/two-attempts.jsonl", "s.jsonl");
+    let agent = Appender::start(&place.session, 600);
+    std::thread::sleep(Duration::from_millis(300));
+    let screen = |keys: &str| {
+        let output = place.run(&["tree", "--size", "140x12", "--keys", keys]);
+        assert_eq!(code(&output), 0, "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let last = |screen: &str| screen.lines().last().unwrap_or_default().to_owned();
+    for act in ["L done Enter", "L done Enter j"] {
+        let waits = screen(act);
+        let wanted = "Esc gives up · waiting for an agent that is writing to ";
+        assert!(last(&waits).starts_with(wanted), "{waits}");
+    }
+    for key in ["Esc", "^C"] {
+        let ended = screen(&format!("L done Enter {key}"));
+        assert_eq!(last(&ended), "gave up: `bough label` was ended", "{ended}");
+    }
+    // The tree goes on after it.
+    let after = screen("L done Enter Esc Home");
+    assert!(after.contains("row 1 of"), "{after}");
+    assert!(!fs::read_to_string(&place.session).unwrap().contains("\"label\":\"done\""));
+    drop(agent);
+}
+
 #[test]
 fn a_repair_right_after_a_copy_waits() {
     let place = Place::new("pi/two-attempts.jsonl", "s.jsonl");

@@ -1,10 +1,13 @@
 //! The commands that the navigator runs: this program itself, so that an act is the command and nothing else.
 
+use crate::store::write::ask_to_end;
 use crate::ui::text;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 /// Runs commands of bough on one session.
 pub(super) struct Bough {
@@ -38,11 +41,29 @@ impl Bough {
         format!("bough {}", words.collect::<Vec<_>>().join(" "))
     }
 
-    /// Runs a command, and gives what it printed.
-    pub(super) fn run(&self, words: &[String]) -> io::Result<Ran> {
-        let output = self.command(words).env("NO_COLOR", "1").stdin(Stdio::null()).output()?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ok(Ran { success: output.status.success(), out: text(&output.stdout), err: text(&output.stderr) })
+    /// Begins to run a command.
+    pub(super) fn start(&self, words: &[String]) -> io::Result<Running> {
+        let mut command = self.command(words);
+        command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (give, coming) = channel();
+        let streams: [(bool, Option<Box<dyn Read + Send>>); 2] = [
+            (false, child.stdout.take().map(|out| Box::new(out) as _)),
+            (true, child.stderr.take().map(|err| Box::new(err) as _)),
+        ];
+        for (is_err, stream) in streams {
+            let (mut stream, give) = (stream.expect("the stream is a pipe"), give.clone());
+            std::thread::Builder::new().name("output".into()).spawn(move || {
+                let mut block = [0; 16 << 10];
+                // What was printed until an error is all there is.
+                while let Ok(len @ 1..) = stream.read(&mut block) {
+                    if give.send((is_err, block[..len].to_vec())).is_err() {
+                        break;
+                    }
+                }
+            })?;
+        }
+        Ok(Running { child, coming, out: Vec::new(), err: Vec::new() })
     }
 
     /// A command that has the terminal to itself.
@@ -51,6 +72,48 @@ impl Bough {
         // A session that the environment names is not the one on the screen.
         command.args(self.words(words)).env_remove("COMPLETE").env_remove("BOUGH_SESSION");
         command
+    }
+}
+
+/// A command that runs.
+pub(super) struct Running {
+    child: Child,
+    /// What it prints; whether that is a note.
+    coming: Receiver<(bool, Vec<u8>)>,
+    out: Vec<u8>,
+    err: Vec<u8>,
+}
+
+impl Running {
+    /// Gives what the command printed, if it ends within some time, and reads on what it prints.
+    pub(super) fn ends_within(&mut self, time: Duration) -> io::Result<Option<Ran>> {
+        let until = Instant::now() + time;
+        loop {
+            match self.coming.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok((is_err, bytes)) => if is_err { &mut self.err } else { &mut self.out }.extend(bytes),
+                Err(RecvTimeoutError::Timeout) => return Ok(None),
+                // Both streams are at their ends.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let success = self.child.wait()?.success();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Some(Ran { success, out: text(&self.out), err: text(&self.err) }))
+    }
+
+    /// What the command said that it waits for.
+    pub(super) fn waits_for(&self) -> Option<String> {
+        let err = String::from_utf8_lossy(&self.err);
+        let said = err.lines().rev().find_map(|line| line.strip_prefix("note: waiting "))?;
+        // What a user would type to not wait is not for one who is here.
+        let said = said.split(" (`").next().unwrap_or(said);
+        Some(text::one_line(&format!("waiting {said}")))
+    }
+
+    /// Ends the command as a signal does, and waits until it has cleaned up.
+    pub(super) fn give_up(mut self) -> io::Result<()> {
+        ask_to_end(&self.child);
+        self.child.wait().map(|_| ())
     }
 }
 

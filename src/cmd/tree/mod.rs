@@ -21,7 +21,8 @@ use crate::store::locate::{self, Found};
 use crate::store::{self, Growing, Options};
 use crate::ui::{Look, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use navigator::{Kept, Leave, Navigator, Step, Use};
+use keys::Key;
+use navigator::{Kept, Leave, Navigator, Step, Then, Use};
 use picker::{Picked, Picker};
 use screen::{Input, Screen, Script};
 use session::{Loader, Model};
@@ -252,6 +253,12 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Whether an agent is at work is asked this often, at most.
 const ASK: Duration = Duration::from_secs(3);
 
+/// A command that ends within this time is not said to be at work.
+const SOON: Duration = Duration::from_millis(300);
+
+/// While a command is at work, keys are looked at this often.
+const TURN: Duration = Duration::from_millis(20);
+
 impl Browser<'_> {
     fn browse(&mut self, mut kept: Kept) -> anyhow::Result<(Left, Kept)> {
         let bough = Bough::new(self.path)?;
@@ -335,7 +342,7 @@ impl Browser<'_> {
                     is_stale = true;
                     let step = navigator.press(key).and_then(|step| self.take_step(step, navigator, loader));
                     match step {
-                        Ok(Some(leave)) => return Ok(Next::Leave(Left::By(leave))),
+                        Ok(Some(left)) => return Ok(Next::Leave(left)),
                         Ok(None) => {}
                         Err(error) => navigator.kept.message = text::one_line(&format!("{error:#}")),
                     }
@@ -350,11 +357,12 @@ impl Browser<'_> {
         step: Step,
         navigator: &mut Navigator<'_>,
         loader: &mut Loader,
-    ) -> anyhow::Result<Option<Leave>> {
+    ) -> anyhow::Result<Option<Left>> {
         match step {
             Step::Stay => {}
             Step::Reread => loader.start(navigator.kept.how()),
-            Step::Leave(leave) => return Ok(Some(leave)),
+            Step::Leave(leave) => return Ok(Some(Left::By(leave))),
+            Step::Run(words, then) => return self.run(&words, then, navigator, loader),
             Step::Suspend => self.screen.suspend()?,
             Step::Redraw => self.screen.forget(),
             Step::Copy(text) => self.screen.copy(&text)?,
@@ -373,10 +381,62 @@ impl Browser<'_> {
                     return Ok(None);
                 }
                 words.splice(1..1, ["--summary".to_owned(), summary]);
-                navigator.plan("Switch here, with this summary?", words)?;
+                let step = Navigator::plan("Switch here, with this summary?", words);
+                return self.take_step(step, navigator, loader);
             }
         }
         Ok(None)
+    }
+
+    /// Runs a command, and does what comes after it. Meanwhile, the last line says what is waited for, and the user can
+    /// give up. Gives how the navigator is left, if it is.
+    fn run(
+        &mut self,
+        words: &[String],
+        then: Then,
+        navigator: &mut Navigator<'_>,
+        loader: &mut Loader,
+    ) -> anyhow::Result<Option<Left>> {
+        let mut running = navigator.bough.start(words)?;
+        let mut ran = running.ends_within(SOON)?;
+        let look = self.look;
+        let mut is_stale = false;
+        while ran.is_none() {
+            let said = running.waits_for();
+            // A script has no key for a command that only takes long.
+            let is_busy = said.is_none();
+            let said = said.unwrap_or_else(|| format!("`bough {}` is at work", words[0]));
+            // The end of a long line is cut.
+            let message = format!("Esc gives up · {said}");
+            if is_stale || navigator.kept.message != message {
+                navigator.kept.message = message;
+                self.screen.draw(&mut |buffer| draw::screen(navigator, "", &look, buffer))?;
+                is_stale = false;
+            }
+            let left = match self.screen.next(Duration::ZERO, is_busy)? {
+                Input::Key(Key::Esc | Key::Ctrl('c')) => {
+                    running.give_up()?;
+                    navigator.kept.message = format!("gave up: `bough {}` was ended", words[0]);
+                    loader.start(navigator.kept.how());
+                    return Ok(None);
+                }
+                Input::End => Some(Left::Ended),
+                Input::Signal(signal) => Some(Left::Signal(signal)),
+                Input::Redraw => {
+                    is_stale = true;
+                    None
+                }
+                Input::Key(_) | Input::Nothing => None,
+            };
+            if left.is_some() {
+                running.give_up()?;
+                return Ok(left);
+            }
+            ran = running.ends_within(TURN)?;
+        }
+        navigator.kept.message.clear();
+        let step = ran.map_or(Step::Stay, |ran| navigator.ran(words, then, &ran));
+        self.take_step(step, navigator, loader)
     }
 
     /// Lets the user edit a text, and gives what it is then.

@@ -125,12 +125,29 @@ pub(super) enum Act {
     Resume(String),
 }
 
+/// What is done with what a command printed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Then {
+    /// It is shown as a plan with this title, for a yes. The words are those of the command that it is the plan of.
+    Plan(&'static str, Vec<String>),
+    /// It may have changed the session; a short text is only said.
+    Done,
+    /// It is shown.
+    Show,
+    /// It is shown, and it may have changed the session.
+    ShowAndReread,
+    /// They are operations, of which one is undone, or done again.
+    Undo { redo: bool },
+}
+
 /// What is to be done outside, before the next key.
 #[derive(Debug)]
 pub(super) enum Step {
     Stay,
     /// The file may be another now.
     Reread,
+    /// A command is run, and something is done with what it printed.
+    Run(Vec<String>, Then),
     /// A command takes the terminal.
     Page(Vec<String>),
     /// A text is shown in the user's editor.
@@ -345,7 +362,7 @@ impl<'m> Navigator<'m> {
             }
             Panel::Plan { title, lines, mut top, act } => match key {
                 Key::Enter | Key::Char('y') => match act {
-                    Act::Run(words) => self.run(words),
+                    Act::Run(words) => Ok(Step::Run(words, Then::Done)),
                     Act::Resume(command) => Ok(Step::Leave(Leave::Resume(command))),
                 },
                 Key::Char('n' | 'q') | Key::Esc | Key::Ctrl('c') => {
@@ -454,8 +471,10 @@ impl<'m> Navigator<'m> {
             return Ok(Step::Stay);
         }
         match key {
-            Key::Char('u') => return self.undo(false),
-            Key::Ctrl('r') => return self.undo(true),
+            Key::Char('u') | Key::Ctrl('r') => {
+                let listed = ["op", "log", "--json"].map(str::to_owned).to_vec();
+                return Ok(Step::Run(listed, Then::Undo { redo: key == Key::Ctrl('r') }));
+            }
             Key::Char('r') => {
                 match self.model.resume_command() {
                     Some(command) => {
@@ -489,7 +508,7 @@ impl<'m> Navigator<'m> {
                 let words = self.switch_words(here)?;
                 let is_rewind = words.iter().any(|word| word == REWIND);
                 let title = if is_rewind { "Edit this prompt again?" } else { "Switch here?" };
-                return self.plan(title, words);
+                return Ok(Navigator::plan(title, words));
             }
             Key::Char('s') => return Ok(Step::Summarize(self.switch_words(here)?)),
             Key::Char('L') => {
@@ -504,8 +523,7 @@ impl<'m> Navigator<'m> {
                     self.kept.message = format!("mark two entries with Space; {} marked", marked.len());
                     return Ok(Step::Stay);
                 };
-                let ran = self.bough.run(&words(&["diff", "--", one, other]))?;
-                self.report(&words(&["diff", "--", one, other]), &ran);
+                return Ok(Step::Run(words(&["diff", "--", one, other]), Then::Show));
             }
             Key::Char('c') => {
                 let marked = self.marked()?;
@@ -515,11 +533,12 @@ impl<'m> Navigator<'m> {
                 }
                 let mut pick = words(&["cherry-pick", "--"]);
                 pick.extend(marked);
-                return self.plan("Copy the marked entries to HEAD?", pick);
+                return Ok(Navigator::plan("Copy the marked entries to HEAD?", pick));
             }
             Key::Char('e') => {
                 let end = self.marked()?.into_iter().next().unwrap_or(id);
-                return self.plan("Export the branch?", words(&["export-branch", "--store", "--", &end]));
+                let words = words(&["export-branch", "--store", "--", &end]);
+                return Ok(Navigator::plan("Export the branch?", words));
             }
             _ => {}
         }
@@ -553,25 +572,39 @@ impl<'m> Navigator<'m> {
         self.kept.scrolled = (here, self.entry_top().saturating_add_signed(by));
     }
 
-    /// Shows what a command would do, and asks.
-    pub(super) fn plan(&mut self, title: &str, words: Vec<String>) -> anyhow::Result<Step> {
+    /// Has it shown what a command would do, and a yes asked for.
+    pub(super) fn plan(title: &'static str, words: Vec<String>) -> Step {
         let mut dry = words.clone();
         dry.insert(1, "--dry-run".into());
-        let ran = self.bough.run(&dry)?;
-        if !ran.success {
-            self.report(&words, &ran);
-            return Ok(Step::Stay);
-        }
-        let mut lines = vec![self.bough.spelled(&words), String::new()];
-        lines.extend(ran.lines());
-        let lines = self.wrapped(lines);
-        self.kept.panel = Panel::Plan { title: title.into(), lines, top: 0, act: Act::Run(words) };
-        Ok(Step::Stay)
+        Step::Run(dry, Then::Plan(title, words))
     }
 
-    /// Runs a command that may write.
-    fn run(&mut self, words: Vec<String>) -> anyhow::Result<Step> {
-        let ran = self.bough.run(&words)?;
+    /// Does what is to be done with what a command printed.
+    pub(super) fn ran(&mut self, words: &[String], then: Then, ran: &Ran) -> Step {
+        match then {
+            Then::Plan(_, words) if !ran.success => self.report(&words, ran),
+            Then::Plan(title, words) => {
+                let mut lines = vec![self.bough.spelled(&words), String::new()];
+                lines.extend(ran.lines());
+                let lines = self.wrapped(lines);
+                self.kept.panel = Panel::Plan { title: title.into(), lines, top: 0, act: Act::Run(words) };
+            }
+            Then::Done => {
+                self.done(words, ran);
+                return Step::Reread;
+            }
+            Then::Show => self.report(words, ran),
+            Then::ShowAndReread => {
+                self.report(words, ran);
+                return Step::Reread;
+            }
+            Then::Undo { redo } => return self.undo(redo, ran),
+        }
+        Step::Stay
+    }
+
+    /// Says what a command did that may have written.
+    fn done(&mut self, words: &[String], ran: &Ran) {
         let rewinds = words.iter().any(|word| word == REWIND);
         if ran.success && rewinds {
             self.kept.printed.push_str(&ran.out);
@@ -585,9 +618,8 @@ impl<'m> Navigator<'m> {
         let short = ran.success && !rewinds && ran.lines().len() <= 3;
         match short {
             true => self.kept.message = ran.said().unwrap_or_else(|| "done".into()),
-            false => self.report(&words, &ran),
+            false => self.report(words, ran),
         }
-        Ok(Step::Reread)
     }
 
     fn report(&mut self, words: &[String], ran: &Ran) {
@@ -642,16 +674,18 @@ impl<'m> Navigator<'m> {
             Purpose::Label => {
                 let Some(here) = self.cursor_entry() else { return Ok(Step::Stay) };
                 let (id, old) = (self.name(here)?, self.model.session().labels.label(here));
+                let label = |words: &[&str]| {
+                    let words = std::iter::once("label").chain(words.iter().copied()).map(str::to_owned);
+                    Ok(Step::Run(words.collect(), Then::Done))
+                };
                 match line.trim() {
                     // What was not edited stays, although it may be shown in other signs.
                     same if old.is_some_and(|old| text::one_line(old) == same) => Ok(Step::Stay),
-                    "" if old.is_some() => self.run(vec!["label".into(), "--delete".into(), "--".into(), id]),
+                    "" if old.is_some() => label(&["--delete", "--", &id]),
                     "" => Ok(Step::Stay),
                     // The old label was in the line, and was edited.
-                    name if old.is_some() => {
-                        self.run(vec!["label".into(), "--replace".into(), "--".into(), name.into(), id])
-                    }
-                    name => self.run(vec!["label".into(), "--".into(), name.into(), id]),
+                    name if old.is_some() => label(&["--replace", "--", name, &id]),
+                    name => label(&["--", name, &id]),
                 }
             }
             Purpose::Command => {
@@ -677,24 +711,22 @@ impl<'m> Navigator<'m> {
                 if words.is_empty() {
                     return Ok(Step::Stay);
                 }
-                let ran = self.bough.run(&words)?;
-                self.report(&words, &ran);
-                Ok(Step::Reread)
+                Ok(Step::Run(words, Then::ShowAndReread))
             }
         }
     }
 
-    /// Undoes the last operation on the session that is not undone, or redoes the last one that is.
-    fn undo(&mut self, redo: bool) -> anyhow::Result<Step> {
-        let listed = self.bough.run(&["op".into(), "log".into(), "--json".into()])?;
+    /// Undoes the last operation on the session that is not undone, or redoes the last one that is, of those that
+    /// were listed.
+    fn undo(&mut self, redo: bool, listed: &Ran) -> Step {
         let operations: Vec<Value> =
             listed.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let Some(op) = next_operation(&operations, redo) else {
             self.kept.message = if redo { "nothing to redo".into() } else { "nothing to undo".into() };
-            return Ok(Step::Stay);
+            return Step::Stay;
         };
         let title = if redo { "Redo?" } else { "Undo?" };
-        self.plan(title, vec!["undo".into(), op])
+        Navigator::plan(title, vec!["undo".into(), op])
     }
 
     /// The words of a switch to an entry; to a prompt: to before it.

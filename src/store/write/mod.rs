@@ -23,7 +23,7 @@ pub(crate) use record::Record;
 pub use refusal::Refusal;
 pub use stamp::Stamp;
 pub use temp::{leftovers, leftovers_of};
-pub(crate) use unix::{nobody_reads, process_lives, wait_until_gone};
+pub(crate) use unix::{ask_to_end, nobody_reads, process_lives, wait_until_gone};
 
 use super::oplog::{Emptied, Log, Operation, Progress};
 use super::{Files, agents};

@@ -93,6 +93,12 @@ pub(crate) fn process_lives(pid: i32) -> bool {
     answer == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
+/// Asks a process that was started here to end, as SIGTERM does.
+pub(crate) fn ask_to_end(child: &std::process::Child) {
+    // SAFETY: as long as nobody waited for it, the number is that of the child, even if it has ended.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+}
+
 /// Returns whether nobody reads a stream any more: the reader of a pipe is gone, or a terminal is.
 pub(crate) fn nobody_reads(stream: &impl AsRawFd) -> bool {
     is_gone(stream, 0)
