@@ -44,7 +44,9 @@ pub use one_line::OneLine;
 pub use program::Program;
 #[cfg(test)]
 pub(crate) use session::FileFacts;
-pub use session::{Builder, Gathered, Head, Other, OtherKind, Pointer, Previous, Segment, Session};
+pub use session::{
+    Builder, Gathered, Growth, Head, Other, OtherKind, Pointer, Previous, Progress, Segment, Session,
+};
 pub use table::Format;
 pub use write::{New, Object};
 

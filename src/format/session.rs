@@ -1,8 +1,10 @@
 //! A session as it was read, and the builder that makes it from lines.
 
 mod append;
+mod growth;
 
 pub use append::Segment;
+pub use growth::{Growth, Progress};
 
 use super::diagnostics::Diagnostics;
 use super::multiline::{LineFault, Multiline, faults_of};
@@ -633,10 +635,9 @@ impl Builder {
             let rule = "the last line has no id, so the agent would start a new session";
             Head { rule, ..Head::default() }
         } else {
-            format.dialect().head(&session)
+            session.format.dialect().head(&session)
         };
-        let shown = session.head.exact.and_then(|exact| session.shown_at_or_above(exact));
-        session.head.entry = shown.or(session.head.exact);
+        session.head_is_shown();
         if session.format == Format::Claude {
             session.beside = super::claude::head::loaded_beside_head(&session);
         }
@@ -891,6 +892,17 @@ impl Session {
     /// The nearest entry of the conversation on the way from an entry to its root, the entry included.
     fn shown_at_or_above(&self, ix: Ix) -> Option<Ix> {
         self.tree.ancestors(ix).find(|ix| self.is_conversation(*ix))
+    }
+
+    fn find_head(&mut self) {
+        self.head = self.format.dialect().head(self);
+        self.head_is_shown();
+    }
+
+    /// Moves HEAD to what a listing shows.
+    fn head_is_shown(&mut self) {
+        let shown = self.head.exact.and_then(|exact| self.shown_at_or_above(exact));
+        self.head.entry = shown.or(self.head.exact);
     }
 
     fn note_links(&mut self) {

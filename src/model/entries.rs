@@ -303,6 +303,31 @@ impl Entries {
         self.session.push(known as u16);
     }
 
+    /// Returns the entries from one on, as those of a segment for [`Entries::append`].
+    pub fn since(&self, from: usize) -> Entries {
+        let mut some = Entries::default();
+        for ix in (from as u32..self.len() as u32).map(Ix) {
+            let Row { offset, time, len, flags, kind, .. } = self.rows[ix.index()];
+            let start = self.start.get(ix.index()).filter(|_| flags.has(Flags::LONG_ID));
+            some.push(&Entry {
+                offset,
+                len: len.into(),
+                line: self.line(ix),
+                key: self.key(ix),
+                start: start.copied(),
+                parent: self.parent_key(ix).unwrap_or(Key::NONE),
+                follows: false,
+                time,
+                kind,
+                ty: self.ty(ix).as_bytes(),
+                flags: Flags(flags.0 & !(Flags::APART.0 | Flags::LONG_ID.0)),
+                session: self.session(ix).unwrap_or_default().as_bytes(),
+                group: self.group(ix),
+            });
+        }
+        some
+    }
+
     /// Appends the entries of another segment of the same file; `lines` is the number of lines
     /// before it.
     ///

@@ -108,6 +108,21 @@ impl Tree {
         }
     }
 
+    /// Adds entries at the end, each below the one before it.
+    pub fn grow(&mut self, count: usize) {
+        let from = self.parent.len() as u32;
+        self.parent.extend((from..from + count as u32).map(|ix| ix - 1));
+        (self.children, self.has_children) = (OnceCell::new(), OnceCell::new());
+    }
+
+    /// Returns whether the ids of the entries from `from` on occur once, and no entry before them names one as its parent.
+    /// Costs a pass over the ids.
+    pub fn are_new(entries: &Entries, from: usize) -> bool {
+        let mut wanted = Wanted::new(entries.keys()[from..].iter().copied());
+        let is_named = |(ix, key): &(u32, Key)| (*ix as usize) < from && wanted.slot(*key).is_some();
+        !entries.apart.iter().any(is_named) && wanted.find_all(entries.keys(), Copies::Last).is_empty()
+    }
+
     /// Returns which of several entries with the same id represents it in this tree.
     pub fn copies(&self) -> Copies {
         self.copies

@@ -40,6 +40,11 @@ impl Files {
         self.stamps.push(stamp);
     }
 
+    /// Sets the stamp of a file that has grown, from before what was added was read.
+    pub(super) fn restamp(&mut self, file: u16, stamp: Stamp) {
+        self.stamps[usize::from(file)] = Some(stamp);
+    }
+
     /// Adds a file that belongs to the session without being a part of it; returns its number. It
     /// is opened when it is read.
     pub fn attach(&mut self, path: &Path) -> io::Result<u16> {

@@ -34,7 +34,7 @@ pub use files::Files;
 pub use new_file::{NewFile, replace_file};
 pub use read::end::{End, has_changed};
 pub use read::ends::open_ends;
-pub use read::growing::Growing;
+pub use read::growing::{Growing, Grown, Reading};
 pub use read::search::search_lines;
 pub use read::tail::{TailRequest, open_end, open_part};
 pub use read::whole::{Opened, Options, bytes_read, is_read_once, open, open_any, open_raw};

@@ -22,10 +22,10 @@ use crate::store::{self, Growing, Options};
 use crate::ui::{Look, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use keys::Key;
-use navigator::{Kept, Leave, Navigator, Step, Then, Use};
+use navigator::{Kept, Leave, Navigator, Step, Summaries, Then, Use};
 use picker::{Picked, Picker};
 use screen::{Input, Screen, Script};
-use session::{Loader, Model};
+use session::{How, Loader, Model, News};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -232,9 +232,9 @@ enum Left {
     Signal(i32),
 }
 
-/// What comes after a session in memory.
+/// What comes after a session as it is in memory.
 enum Next {
-    Model(Box<Model>),
+    News(News),
     Leave(Left),
 }
 
@@ -268,19 +268,30 @@ impl Browser<'_> {
         let first = rows.and_then(|rows| Model::read_end(self.path, self.options, rows.into(), how.filter));
         let (mut model, is_whole) = match first {
             Some(model) => (model, false),
-            None => (Model::read(&mut growing, how)?, true),
+            None => (Model::read(&mut growing, how.filter)?, true),
         };
         let mut loader = Loader::new(growing, how, !is_whole);
+        let mut rows = model.take_rows(kept.filter).unwrap_or_else(|| model.rows_of(kept.filter));
+        let mut summaries = Summaries::new();
         loop {
-            let rows = model.take_rows(kept.filter).unwrap_or_else(|| model.rows_of(kept.filter));
             let mut navigator = Navigator::new(&model, rows, &bough, self.purpose, kept);
+            navigator.summaries = summaries;
             let next = self.drive(&mut navigator, &mut loader)?;
-            kept = navigator.keep();
+            (kept, rows, summaries) = navigator.keep();
             match next {
-                Next::Model(read) => {
+                Next::News(News::Model(read)) => {
                     let old = std::mem::replace(&mut model, *read);
+                    summaries.clear();
+                    let new = model.take_rows(kept.filter).unwrap_or_else(|| model.rows_of(kept.filter));
+                    let old = (old, std::mem::replace(&mut rows, new));
                     // Millions of entries take longer to free than a frame.
                     std::thread::spawn(move || drop(old));
+                }
+                Next::News(News::Grown(grown)) => {
+                    rows = model.grow(*grown, rows, kept.filter).unwrap_or_else(|rows| {
+                        loader.start(How { is_followed: false, ..kept.how() });
+                        rows
+                    });
                 }
                 Next::Leave(left) => return Ok((left, kept)),
             }
@@ -291,8 +302,9 @@ impl Browser<'_> {
     fn drive(&mut self, navigator: &mut Navigator<'_>, loader: &mut Loader) -> anyhow::Result<Next> {
         let (mut is_stale, mut looked, mut asked) = (true, Instant::now(), Instant::now());
         loop {
-            match loader.take() {
-                Some(Ok(model)) => return Ok(Next::Model(Box::new(model))),
+            // A search goes on in the rows that it began in; it takes no longer than a reading.
+            match if navigator.is_searching() { None } else { loader.take() } {
+                Some(Ok(news)) => return Ok(Next::News(news)),
                 Some(Err(error)) => {
                     navigator.kept.message = format!("{error:#}");
                     is_stale = true;

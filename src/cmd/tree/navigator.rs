@@ -202,6 +202,9 @@ struct Running {
     said: Instant,
 }
 
+/// The summaries of entries by how wide they are, as far as they were shown.
+pub(super) type Summaries = HashMap<(Ix, usize), String>;
+
 /// One session on the screen.
 pub(super) struct Navigator<'m> {
     pub(super) model: &'m Model,
@@ -226,7 +229,7 @@ pub(super) struct Navigator<'m> {
     goes_with_head: bool,
     /// Whether an agent seems to be at work on the file.
     pub(super) is_agent_running: bool,
-    pub(super) summaries: HashMap<(Ix, usize), String>,
+    pub(super) summaries: Summaries,
 }
 
 impl<'m> Navigator<'m> {
@@ -287,15 +290,15 @@ impl<'m> Navigator<'m> {
         self.folds.reveal(&self.rows, self.cursor);
     }
 
-    /// What outlives the session in memory.
-    pub(super) fn keep(mut self) -> Kept {
+    /// What outlives the session as it is in memory; then what does so if the session only grows.
+    pub(super) fn keep(mut self) -> (Kept, Rows, Summaries) {
         // What is followed is followed at its end.
         let follows = self.kept.follow && self.cursor == self.rows.start(self.model.leaf);
         let here = self.cursor_entry().filter(|_| !self.goes_with_head && !follows);
         self.kept.cursor = here.map(|ix| self.model.session().entries.key(ix));
         let entries = &self.model.session().entries;
         self.kept.folded = self.folds.all().map(|row| entries.key(self.rows.entry(row))).collect();
-        self.kept
+        (self.kept, self.rows, self.summaries)
     }
 
     /// The entry with the cursor.

@@ -8,7 +8,7 @@ use crate::ops::filter::Mode;
 use crate::ops::rows::{Order, Rows};
 use crate::store::oplog::Log;
 use crate::store::write::Signs;
-use crate::store::{self, Growing, Opened, Options, TailRequest};
+use crate::store::{self, Growing, Grown, Opened, Options, Reading, TailRequest};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -38,11 +38,29 @@ pub(super) struct How {
     pub(super) filter: usize,
 }
 
+/// What was read.
+pub(super) enum News {
+    Model(Box<Model>),
+    /// What the session gained since the last reading.
+    Grown(Box<Grown>),
+}
+
+impl News {
+    fn read(growing: &mut Growing, how: How) -> anyhow::Result<News> {
+        if !how.is_followed {
+            return Ok(News::Model(Box::new(Model::read(growing, how.filter)?)));
+        }
+        Ok(match growing.read_more()? {
+            Reading::Grown(grown) => News::Grown(grown),
+            Reading::Whole(opened) => News::Model(Box::new(Model::new(*opened, how.filter)?)),
+        })
+    }
+}
+
 impl Model {
     /// Reads the session as a whole.
-    pub(super) fn read(growing: &mut Growing, how: How) -> anyhow::Result<Model> {
-        let opened = if how.is_followed { growing.read()? } else { growing.read_whole()? };
-        Model::new(opened, how.filter)
+    pub(super) fn read(growing: &mut Growing, filter: usize) -> anyhow::Result<Model> {
+        Model::new(growing.read_whole()?, filter)
     }
 
     /// Reads the end of a large file: enough for a screen of some rows. `None` if only the whole would do.
@@ -61,14 +79,35 @@ impl Model {
         }
         let marks = read.marks()?;
         let session = &read.opened.session;
-        // A reply may go on below HEAD; then the path ends after the leaf.
-        let tip = session.end();
-        let leaf = if tip == session.head.entry { session.head.leaf.or(tip) } else { tip };
+        let leaf = leaf_of(session);
         let order = Order::new(session, leaf);
         let signs = signs_of_life(&read.opened);
         let mut model = Model { opened: read.opened, order, leaf, marks, signs, rows: None };
         model.rows = Some((filter, model.rows_of(filter)));
         Ok(model)
+    }
+
+    /// Adds what the session gained, and gives the rows that a filter shows then. `rows` were those before.
+    ///
+    /// Gives the rows as they were if it does not fit: then the session is to be read as a whole.
+    pub(super) fn grow(&mut self, grown: Grown, mut rows: Rows, filter: usize) -> Result<Rows, Rows> {
+        let Some(from) = self.opened.grow(grown) else { return Err(rows) };
+        let (session, before) = (&self.opened.session, self.leaf);
+        let added = session.entries.len() - from;
+        self.leaf = leaf_of(session);
+        let last = |count: usize| count.checked_sub(1).map(|last| Ix(last as u32));
+        if self.signs.is_none() {
+            self.signs = signs_of_life(&self.opened);
+        }
+        let Some(leaf) = last(from).filter(|_| before == last(from) && self.leaf == last(from + added))
+        else {
+            self.order = Order::new(session, self.leaf);
+            return Ok(self.rows_of(filter));
+        };
+        self.order.grow(added);
+        let mode = Mode::ALL[filter].1;
+        let is_grown = rows.grow(leaf, added, |ix| mode.shows(session, ix));
+        Ok(if is_grown { rows } else { self.rows_of(filter) })
     }
 
     /// The rows that a filter shows.
@@ -106,6 +145,13 @@ impl Model {
     }
 }
 
+/// The entry whose path comes first.
+fn leaf_of(session: &Session) -> Option<Ix> {
+    // A reply may go on below HEAD; then the path ends after the leaf.
+    let tip = session.end();
+    if tip == session.head.entry { session.head.leaf.or(tip) } else { tip }
+}
+
 fn signs_of_life(opened: &Opened) -> Option<Signs> {
     let is_link = opened.files.path(0).is_symlink();
     write::signs_of_life(&opened.files, is_link, false, Log::of_user().as_ref())
@@ -115,7 +161,7 @@ fn signs_of_life(opened: &Opened) -> Option<Signs> {
 pub(super) struct Loader {
     growing: Arc<Mutex<Growing>>,
     /// What the reading thread gives, if one is at work.
-    coming: Option<Receiver<anyhow::Result<Model>>>,
+    coming: Option<Receiver<anyhow::Result<News>>>,
     /// Whether a reading is to begin after the next frame.
     is_due: bool,
     /// Whether to read once more, since the file may have changed after the reading began.
@@ -154,7 +200,7 @@ impl Loader {
         std::thread::spawn(move || {
             // Nobody waits for it if the navigator was left meanwhile.
             let mut growing = growing.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = give.send(Model::read(&mut growing, how));
+            let _ = give.send(News::read(&mut growing, how));
         });
         self.coming = Some(coming);
     }
@@ -164,7 +210,7 @@ impl Loader {
     }
 
     /// What was read, if that is complete.
-    pub(super) fn take(&mut self) -> Option<anyhow::Result<Model>> {
+    pub(super) fn take(&mut self) -> Option<anyhow::Result<News>> {
         let read = match self.coming.as_ref()?.try_recv() {
             Ok(read) => read,
             Err(TryRecvError::Empty) => return None,

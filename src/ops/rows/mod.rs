@@ -120,6 +120,61 @@ impl Rows {
         rows
     }
 
+    /// Adds entries as [`Order::grow`] does: below `leaf`, the last entry. `shown` is as for [`Rows::new`], and may have
+    /// changed for `leaf`, since it is the leaf no more.
+    ///
+    /// Returns false, having changed nothing, if rows would begin a branch, or end one. Costs a pass over the entries.
+    #[must_use]
+    pub fn grow(&mut self, leaf: Ix, added: usize, shown: impl Fn(Ix) -> bool) -> bool {
+        let Some(last) = self.row_at_or_above(leaf) else { return false };
+        let (has_row, stays) = (self.entries[last] == leaf, shown(leaf));
+        if last + 1 != self.on_path || !self.descendants(last).is_empty() || stays && !has_row {
+            return false;
+        }
+        let goes = has_row && !stays;
+        if goes && self.chain_of(last).first as usize == last {
+            return false;
+        }
+        // The rows of the new entries begin here.
+        let from = if goes { last } else { last + 1 };
+        let mut row = from as u32 - 1;
+        let (mut new, mut places) = (Vec::new(), Vec::new());
+        for ix in (self.row.len() as u32..(self.row.len() + added) as u32).map(Ix) {
+            if shown(ix) {
+                row += 1;
+                new.push(ix);
+            }
+            places.push(row);
+        }
+        // It may be one row less.
+        let by = (new.len() as u32).wrapping_sub(u32::from(goes));
+        let moved = |row: u32| row.wrapping_add(by);
+        let (first, leaf_row) = (last as u32 + u32::from(!goes), last as u32);
+        // Without branches, several at a time.
+        for row in &mut self.row {
+            let is_moved = *row >= first && *row != NONE;
+            let to = if *row == leaf_row { from as u32 - 1 } else { moved(*row) };
+            *row = if is_moved { to } else { *row };
+        }
+        self.row.extend(places);
+        let own = self.chain[last] as usize;
+        for (at, chain) in self.chains.iter_mut().enumerate() {
+            // Those of the rows on the path are the one that grows, and those that it branches from.
+            let is_after = chain.first as usize > last;
+            if is_after {
+                chain.first = moved(chain.first);
+            }
+            if is_after || at == own {
+                chain.own_end = moved(chain.own_end);
+            }
+            chain.end = moved(chain.end);
+        }
+        self.on_path = moved(self.on_path as u32) as usize;
+        self.chain.splice(from..last + 1, std::iter::repeat_n(own as u32, new.len()));
+        self.entries.splice(from..last + 1, new);
+        true
+    }
+
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -54,6 +54,14 @@ impl Order {
         }
         Order { entries: order, count, on_path }
     }
+
+    /// Adds entries at the end of the session, each below the one before it, and the first below the leaf; the last is
+    /// the leaf then.
+    pub fn grow(&mut self, added: usize) {
+        let new = (self.count as u32..(self.count + added) as u32).map(Ix);
+        self.entries.splice(self.on_path..self.on_path, new);
+        (self.count, self.on_path) = (self.count + added, self.on_path + added);
+    }
 }
 
 /// Sorts by time. An entry without a time counts as equal to any other, as in the agents' programs.

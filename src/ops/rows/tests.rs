@@ -114,6 +114,61 @@ fn branches_are_gone_along() {
     check(7,     6, 7,                       Some(4), None);
 }
 
+/// Rows to which entries are added are those that are made anew.
+#[test]
+fn rows_grow() {
+    let mut seed = 11u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % below
+    };
+    let drawn = |rows: &Rows| {
+        let chains: Vec<String> = rows.chains.iter().map(|chain| format!("{chain:?}")).collect();
+        format!("{:?} {:?} {chains:?} {:?} {}", rows.entries, rows.chain, rows.row, rows.on_path)
+    };
+    let (mut grown, mut anew) = (0, 0);
+    for _ in 0..3000 {
+        // A tree whose last entry is the leaf, and a chain below it.
+        let (count, added) = (1 + random(9), random(4));
+        let mut text = String::from("e0");
+        let mut hidden: Vec<bool> = (0..count + added).map(|_| random(3) == 0).collect();
+        for at in 1..count + added {
+            let parent = if at >= count { at - 1 } else { random(at + 1) };
+            text += &format!("; e{at}");
+            // One in some is a root.
+            if parent < at {
+                text += &format!("<e{parent}");
+            }
+        }
+        let (_, whole) = session(&text);
+        let before: Vec<&str> = text.split("; ").take(count).collect();
+        let (_, first) = session(&before.join("; "));
+        let leaf = |count: usize| Ix(count as u32 - 1);
+        let mut order = Order::new(&first, Some(leaf(count)));
+        let mut rows = Rows::new(&first.tree, &order, |ix| !hidden[ix.index()]);
+        order.grow(added);
+        let wanted_order = Order::new(&whole, Some(leaf(count + added)));
+        assert_eq!(
+            (&order.entries, order.count, order.on_path),
+            (&wanted_order.entries, wanted_order.count, wanted_order.on_path),
+            "{text}"
+        );
+        // What was shown only as the leaf is not shown any more.
+        hidden[count - 1] |= random(2) == 0;
+        let (shown, was) = (|ix: Ix| !hidden[ix.index()], drawn(&rows));
+        let is_grown = rows.grow(leaf(count), added, shown);
+        if is_grown {
+            let wanted = drawn(&Rows::new(&whole.tree, &wanted_order, shown));
+            assert_eq!(drawn(&rows), wanted, "{text}, hidden: {hidden:?}");
+            grown += 1;
+        } else {
+            assert_eq!(drawn(&rows), was, "{text}, hidden: {hidden:?}");
+            anew += 1;
+        }
+    }
+    assert!(grown > 1000 && anew > 100, "{grown} grown, {anew} anew");
+}
+
 #[test]
 fn a_long_chain_costs_no_stack() {
     let mut file = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();

@@ -2,7 +2,7 @@
 
 use super::parallel;
 use super::whole::{Opened, Options, begin, detect_format, is_read_once, open, read_ended, read_head};
-use crate::format::Builder;
+use crate::format::{Builder, Growth, Progress};
 use crate::json::{Ending, Reader};
 use crate::store::Error;
 use crate::store::compressed;
@@ -42,6 +42,48 @@ struct SoFar {
     lines: u64,
     /// The last bytes before that end.
     window: Vec<u8>,
+    /// Whether what comes may be added to the session that was given last.
+    may_grow: bool,
+}
+
+/// What a reading gives.
+pub enum Reading {
+    /// The session as it is now.
+    Whole(Box<Opened>),
+    /// What is to be added to the session that the last reading gave.
+    Grown(Box<Grown>),
+}
+
+/// What a file gained.
+pub struct Grown {
+    session: Growth,
+    stamp: Stamp,
+}
+
+impl Opened {
+    /// Adds what the file gained since the last reading gave this session, or has been added to it. Returns the number
+    /// of the first entry that was added, or `None`, having changed nothing, if it does not fit.
+    pub fn grow(&mut self, grown: Grown) -> Option<usize> {
+        let from = self.session.entries.len();
+        let is_added = self.session.grow(grown.session);
+        is_added.then(|| {
+            self.files.restamp(0, grown.stamp);
+            from
+        })
+    }
+}
+
+/// How far a file was read.
+enum Advanced {
+    Whole(Box<Opened>),
+    /// To its end.
+    ToEnd {
+        file: File,
+        /// How far it had been read before, if that is a part of it.
+        before: Option<Progress>,
+        /// A builder that also has the last line, if that has no line feed.
+        torn: Option<Box<Builder>>,
+    },
 }
 
 impl Growing {
@@ -62,10 +104,47 @@ impl Growing {
     ///
     /// Fails as [`open()`] does; the next reading is a whole one then.
     pub fn read(&mut self) -> Result<Opened, Error> {
+        Ok(match self.advance()? {
+            Advanced::Whole(opened) => *opened,
+            Advanced::ToEnd { file, torn, .. } => self.opened(file, torn),
+        })
+    }
+
+    /// Reads what came since the last reading, or the session as it is now if that is more than turns at its end.
+    ///
+    /// Fails as [`open()`] does; the next reading is a whole one then.
+    pub fn read_more(&mut self) -> Result<Reading, Error> {
+        let (file, before, torn) = match self.advance()? {
+            Advanced::Whole(opened) => return Ok(Reading::Whole(opened)),
+            Advanced::ToEnd { file, before, torn } => (file, before, torn),
+        };
+        let so_far = self.read.as_ref().filter(|so_far| so_far.may_grow && torn.is_none());
+        if let (Some(so_far), Some(before)) = (so_far, before)
+            && let Some(session) = so_far.builder.growth_since(&before)
+        {
+            return Ok(Reading::Grown(Box::new(Grown { session, stamp: so_far.stamp.clone() })));
+        }
+        Ok(Reading::Whole(Box::new(self.opened(file, torn))))
+    }
+
+    /// The session of all that was read.
+    fn opened(&mut self, file: File, torn: Option<Box<Builder>>) -> Opened {
+        let so_far = self.read.as_mut().expect("the file was read");
+        let is_torn = torn.is_some();
+        let builder = torn.map_or_else(|| so_far.builder.snapshot(), |builder| *builder);
+        let session = builder.finish();
+        so_far.may_grow = !is_torn && session.may_grow();
+        let mut files = Files::new();
+        files.add(self.path.clone(), Content::File(file), Some(so_far.stamp.clone()));
+        Opened { session, files }
+    }
+
+    /// Reads all that is there and was not read.
+    fn advance(&mut self) -> Result<Advanced, Error> {
         let small = self.path.metadata().is_ok_and(|facts| facts.len() < SMALL);
         if small || is_read_once(&self.path) || compressed::is_named(&self.path) {
             self.read = None;
-            return open(&self.path, self.options);
+            return Ok(Advanced::Whole(Box::new(open(&self.path, self.options)?)));
         }
         let io = |source| Error::Io { path: self.path.clone(), source };
         let file = File::open(&self.path).map_err(|error| match error.kind() {
@@ -74,13 +153,14 @@ impl Growing {
         })?;
         let stamp = Stamp::take(&file).map_err(io)?;
         let kept = self.read.take().filter(|so_far| so_far.only_grew(&stamp, &file));
+        let before = kept.as_ref().map(|so_far| so_far.builder.progress());
         let mut so_far = match kept {
             Some(so_far) => SoFar { stamp, ..so_far },
             None => {
                 let head = read_head(&file).map_err(io)?;
                 let chosen = detect_format(&self.path, &file, &head, self.options)?;
                 if chosen.format.is_document() {
-                    return open(&self.path, self.options);
+                    return Ok(Advanced::Whole(Box::new(open(&self.path, self.options)?)));
                 }
                 let len = stamp.bytes();
                 let new = || {
@@ -94,14 +174,12 @@ impl Growing {
                 };
                 let many = many.and_then(|builder| Some((builder.whole_lines()?, builder)));
                 let ((at, lines), builder) = many.unwrap_or_else(|| ((0, 0), new()));
-                SoFar { stamp, builder, at, lines, window: Vec::new() }
+                SoFar { stamp, builder, at, lines, window: Vec::new(), may_grow: false }
             }
         };
-        let session = so_far.read_on(&file).map_err(io)?.finish();
-        let mut files = Files::new();
-        files.add(self.path.clone(), Content::File(file), Some(so_far.stamp.clone()));
+        let torn = so_far.read_on(&file).map_err(io)?;
         self.read = Some(so_far);
-        Ok(Opened { session, files })
+        Ok(Advanced::ToEnd { file, before, torn })
     }
 }
 
@@ -114,9 +192,8 @@ impl SoFar {
             && stamp::read_at(file, from, self.window.len()).is_ok_and(|now| now == self.window)
     }
 
-    /// Reads everything after the known lines. Returns the builder of the session as it is now,
-    /// which may have a last line that is not complete.
-    fn read_on(&mut self, file: &File) -> io::Result<Builder> {
+    /// Reads everything after the known lines. If the last line has no line feed, returns a builder that has it, too.
+    fn read_on(&mut self, file: &File) -> io::Result<Option<Box<Builder>>> {
         let SoFar { builder, at, lines, .. } = self;
         let mut reader: Reader = builder.reader();
         reader.restart(*at, *lines);
@@ -125,11 +202,11 @@ impl SoFar {
             *lines = line.number;
             *at = line.offset + line.len + u64::from(line.ending == Ending::CrLf) + 1;
         })?;
-        let mut now = self.builder.snapshot();
-        reader.finish(|line| now.line(line));
+        let mut torn = None;
+        reader.finish(|line| torn.get_or_insert_with(|| Box::new(self.builder.snapshot())).line(line));
         let len = self.at.min(WINDOW);
         self.window = stamp::read_at(file, self.at - len, len as usize)?;
-        Ok(now)
+        Ok(torn)
     }
 }
 
@@ -156,15 +233,16 @@ mod tests {
         )
     }
 
+    /// All of a session, except that how many entries were expected depends on the length at first.
+    fn shown(session: &Session) -> Vec<String> {
+        let text = format!("{session:#?}");
+        text.lines().filter(|line| !line.contains(" expected: ")).map(str::to_owned).collect()
+    }
+
     /// Reads the session, and compares it with one that is read as a whole.
     fn check(growing: &mut Growing, what: &str) {
         let now = growing.read().unwrap();
         let whole = open(&growing.path, growing.options).unwrap();
-        // How many entries were expected depends on the length at first.
-        let shown = |session: &Session| -> Vec<String> {
-            let text = format!("{session:#?}");
-            text.lines().filter(|line| !line.contains(" expected: ")).map(str::to_owned).collect()
-        };
         assert_eq!(shown(&now.session), shown(&whole.session), "{what}");
         assert_eq!(now.files.stamp(0), whole.files.stamp(0), "{what}");
     }
@@ -200,6 +278,81 @@ mod tests {
                 check(&mut growing, piece);
             }
         }
+    }
+
+    /// Reads what came, and compares the session that it is added to with one that is read as a whole. Returns whether
+    /// anything was added.
+    fn check_more(growing: &mut Growing, known: &mut Option<Opened>, what: &str) -> bool {
+        let is_grown = match growing.read_more().unwrap() {
+            Reading::Whole(opened) => {
+                *known = Some(*opened);
+                false
+            }
+            Reading::Grown(grown) => {
+                let from = known.as_mut().unwrap().grow(*grown);
+                assert!(from.is_some(), "{what} does not fit");
+                true
+            }
+        };
+        let (now, whole) = (known.as_ref().unwrap(), open(&growing.path, growing.options).unwrap());
+        assert_eq!(shown(&now.session), shown(&whole.session), "{what}");
+        assert_eq!(now.files.stamp(0), whole.files.stamp(0), "{what}");
+        is_grown
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn turns_at_the_end_are_added_to_the_session() {
+        let entry = |id: &str, parent: &str, rest: &str| {
+            format!("{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":{parent},{rest}}}\n")
+        };
+        let turn = |id: &str, parent: &str| {
+            entry(id, &format!("\"{parent}\""), "\"message\":{\"role\":\"assistant\",\"content\":\"so\"}")
+        };
+        let last = "00000199";
+        let long = "a-long-id-of-an-entry";
+        let label = format!("{{\"type\":\"label\",\"id\":\"aaaa0001\",\"parentId\":\"{last}\",\"targetId\":\"bbbb0001\",\"label\":\"x\"}}\n");
+        let name = format!("{{\"type\":\"session_info\",\"id\":\"aaaa0001\",\"parentId\":\"{last}\",\"name\":\"x\"}}\n");
+        let check = |appended: &[&str], wanted: &str| {
+            let mut file = tempfile::Builder::new().suffix(".jsonl").tempfile().unwrap();
+            let lines: Vec<String> = (0..200).map(pi).collect();
+            write!(file, "{HEADER}\n{}\n", lines.join("\n")).unwrap();
+            let (mut growing, mut known) = (Growing::new(file.path(), Options::default()), None);
+            assert!(!check_more(&mut growing, &mut known, "at first"));
+            let mut how = String::new();
+            for piece in appended {
+                write!(file, "{piece}").unwrap();
+                how.push(if check_more(&mut growing, &mut known, piece) { '+' } else { 'w' });
+            }
+            assert_eq!(how, wanted, "{appended:?}");
+        };
+        let (next, after) = (turn("bbbb0001", last), turn("bbbb0002", "bbbb0001"));
+        // `+` where it is added, `w` where the session is given as a whole
+        check(&[&next, &after],                                     "++");
+        check(&[&format!("{next}{after}"), ""],                     "++");
+        check(&[&turn(long, last), &turn("bbbb0002", long)],        "++");
+        check(&[&next.replace('\n', "\r\n"), &after],            "++");
+        check(&[&next.replace("content", "usage\":{\"input\":1},\"content"), &after], "++");
+        // A line that is not whole, and the rest of it
+        check(&[&next[..30], &next[30..], &after],                  "ww+");
+        check(&[next.trim_end(), "\n", &after],                    "ww+");
+        // Another branch, a root, an entry without a parent
+        check(&[&turn("bbbb0001", "00000003"), &after],             "w+");
+        check(&[&entry("bbbb0001", "null", "\"message\":{\"role\":\"user\",\"content\":\"so\"}"), &after], "w+");
+        check(&[&turn("bbbb0001", "lost"), &after],                 "w+");
+        // An id that was there
+        check(&[&turn("00000003", last), &turn("bbbb0002", "00000003")],   "w+");
+        check(&[&next, &turn("bbbb0001", "bbbb0001")],              "+w");
+        check(&[&format!("{next}{}", turn("bbbb0001", "bbbb0001"))], "w");
+        // The parent of an entry that came before it, and the target of a label
+        check(&[&turn("cccc0001", "bbbb0001"), &turn("bbbb0001", "cccc0001")], "ww");
+        check(&[&label, &turn("bbbb0001", "aaaa0001")],             "ww");
+        // Other lines
+        check(&[&label, &turn("bbbb0003", "aaaa0001")],             "w+");
+        check(&[&name, &turn("bbbb0001", "aaaa0001"), &after],      "w++");
+        check(&["\n", &next],                                      "w+");
+        check(&["x\n", &next],                                     "w+");
+        check(&["{\"type\":\"custom\",\"id\":\"aaaa0001\",\"parentId\":\"00000199\",\"customType\":\"bough.switch\",\"data\":{\"to\":\"00000003\"}}\n", &turn("bbbb0001", "aaaa0001")], "w+");
     }
 
     #[test]
