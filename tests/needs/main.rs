@@ -74,6 +74,7 @@ fn tests() -> Vec<Test> {
             tree::browsing_writes_nothing,
             tree::colors_are_as_the_terminal_has_them,
             tree::no_escape_of_a_session_reaches_the_terminal,
+            tree::rows_that_grow_are_those_of_the_whole_session,
             tree::the_screen_follows_the_size_of_the_terminal,
             tree::the_terminal_is_as_it_was_however_the_tree_ends,
             tree::the_tree_is_suspended_and_resumed;

@@ -143,6 +143,74 @@ pub fn a_growing_file_is_followed_and_a_cut_one_is_survived() {
     terminal.wait_for("the file again", |screen| screen.contains("Arrived aaaa0002"));
 }
 
+/// A session that is large enough to be followed by what is appended: its rows are those that are read anew.
+pub fn rows_that_grow_are_those_of_the_whole_session() {
+    let terminal = Terminal::start("parser.jsonl", "");
+    // All rows are on the screen.
+    terminal.resize(80, 90);
+    let session = terminal.home.join("s.jsonl");
+    let entry = |id: &str, parent: &str, message: &str| {
+        format!(
+            "{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":\"{parent}\",\"message\":{{{message}}}}}\n"
+        )
+    };
+    let said = |role: &str, text: &str| {
+        format!("\"role\":\"{role}\",\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]")
+    };
+    let call = "\"role\":\"assistant\",\"content\":[{\"type\":\"toolCall\",\"id\":\"c1\",\"name\":\"bash\",\"arguments\":{\"command\":\"ls\"}}]";
+    let result = "\"role\":\"toolResult\",\"toolCallId\":\"c1\",\"toolName\":\"bash\",\"content\":[{\"type\":\"text\",\"text\":\"Files\"}]";
+    let mut file = fs::OpenOptions::new().append(true).open(&session).unwrap();
+    let long = said("user", &"x".repeat(700 << 10));
+    file.write_all(entry("aaaa0000", &head_of(&session), &long).as_bytes()).unwrap();
+    let rows = |screen: &str| {
+        let rows = screen.lines().skip(1).take_while(|line| !line.starts_with('─'));
+        rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>()
+    };
+    for filter in ["1", "2", "5"] {
+        let head = head_of(&session);
+        terminal.open();
+        terminal.keys(&[filter, "f"]);
+        // The end of the line on top has no room.
+        terminal.wait_for("following", |screen| screen.contains("· follow") && screen.contains("row "));
+        let id = |at: usize| format!("bbbb{filter}{at:03}");
+        let steps = [
+            entry(&id(1), &head, &said("user", &format!("One {filter}"))),
+            entry(&id(2), &id(1), call),
+            entry(&id(3), &id(2), result),
+            entry(&id(4), &id(3), call) + &entry(&id(5), &id(4), result),
+            entry(&id(6), &id(5), &said("assistant", &format!("Two {filter}"))),
+            format!(
+                "{{\"type\":\"label\",\"id\":\"{}\",\"parentId\":\"{}\",\"targetId\":\"{}\",\"label\":\"l{filter}\"}}\n",
+                id(7),
+                id(6),
+                id(6)
+            ),
+            entry(&id(8), &id(7), &said("user", &format!("Three {filter}"))),
+            entry(&id(9), &id(1), &said("user", &format!("Aside {filter}"))),
+            entry(&id(10), &id(9), &said("assistant", &format!("Last {filter}"))),
+        ];
+        let last = format!("Last {filter}");
+        for step in steps {
+            file.write_all(step.as_bytes()).unwrap();
+            std::thread::sleep(Duration::from_millis(150));
+        }
+        let grown = terminal.wait_for("the last", |screen| {
+            screen.lines().any(|line| line.starts_with('›') && line.contains(&last))
+        });
+        terminal.keys(&["q"]);
+        terminal.wait_for("the prompt", |screen| screen.trim_end().ends_with('>'));
+        terminal.open();
+        terminal.keys(&[filter, "k", "j"]);
+        let anew = terminal.wait_for("the last", |screen| {
+            screen.contains("row ")
+                && screen.lines().any(|line| line.starts_with('›') && line.contains(&last))
+        });
+        assert_eq!(rows(&grown), rows(&anew), "{filter}");
+        terminal.keys(&["q"]);
+        terminal.wait_for("the prompt", |screen| screen.trim_end().ends_with('>'));
+    }
+}
+
 pub fn an_agent_that_ends_is_noticed() {
     let terminal = Terminal::start("parser.jsonl", "");
     let agent = fs::OpenOptions::new().append(true).open(terminal.home.join("s.jsonl")).unwrap();
