@@ -388,8 +388,8 @@ impl<'m> Navigator<'m> {
             Key::Up | Key::Char('k') => self.go_to_index(index.saturating_sub(1)),
             Key::PageDown | Key::Ctrl('f') => self.go_to_index(index + self.page),
             Key::PageUp | Key::Ctrl('b') => self.go_to_index(index.saturating_sub(self.page)),
-            Key::Home => self.go_to(0),
-            Key::End | Key::Char('G') => self.go_to_index(usize::MAX),
+            Key::Home | Key::Char('<') => self.go_to(0),
+            Key::End | Key::Char('G' | '>') => self.go_to_index(usize::MAX),
             Key::Char('g') => self.kept.panel = Panel::Go,
             Key::Left => self.fold_or_up(),
             Key::Right => self.unfold_or_down(),
@@ -696,6 +696,10 @@ impl<'m> Navigator<'m> {
                     self.go_to_index(index);
                     return Ok(Step::Stay);
                 }
+                // As in pagers and editors.
+                if matches!(line.trim(), "q" | "q!" | "quit") {
+                    return Ok(Step::Leave(Leave::Back));
+                }
                 if self.purpose != Use::Act {
                     self.kept.message = "expected the number of a row, e.g. `:12` or `:+5`".into();
                     return Ok(Step::Stay);
@@ -998,7 +1002,8 @@ fn scroll(key: Key, top: &mut usize, lines: usize, page: usize) -> bool {
 /// The keys, as `g?` shows them.
 const HELP: &str = "\
 j k, Up Down            move by a row
-PgUp PgDn, Home End     move by a page, to the first and the last row
+PgUp PgDn               move by a page
+gg G, < >, Home End     first and last row
 Left                    fold a branch; else go to the start of the branch
 Right                   unfold; else go to the next branch
 [ ]                     previous and next branch point
@@ -1030,7 +1035,7 @@ y Y                     copy the id, the text
 
 R ^L                    read the file again, draw the screen again
 ^Z                      suspend
-q                       go back to the list of sessions, or leave
+q :q                    go back to the list of sessions, or leave
 Q ^C                    leave";
 
 #[cfg(test)]
