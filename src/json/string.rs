@@ -46,31 +46,65 @@ pub fn decode(raw: &[u8]) -> Cow<'_, str> {
     if !is_escaped(raw) {
         return whole(raw);
     }
-    let mut out = Vec::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        out.extend_from_slice(&rest[..at]);
-        let escape = &rest[at..];
-        let (character, len) = match escape.get(1) {
-            Some(b'"') => ('"', 2),
-            Some(b'\\') => ('\\', 2),
-            Some(b'/') => ('/', 2),
-            Some(b'b') => ('\u{8}', 2),
-            Some(b'f') => ('\u{c}', 2),
-            Some(b'n') => ('\n', 2),
-            Some(b'r') => ('\r', 2),
-            Some(b't') => ('\t', 2),
-            Some(b'u') => unicode(escape),
-            _ => ('\\', 1),
+    // No escape is shorter than its character: what is written is never ahead of what is read.
+    let mut out = vec![0; raw.len()];
+    let (mut from, mut to) = (0, 0);
+    loop {
+        // An escape is every twenty bytes or so: a search for the next one would cost more than it saves.
+        while let Some(word) = raw[from..].first_chunk::<8>() {
+            out[to..to + 8].copy_from_slice(word);
+            let plain = first_place(u64::from_le_bytes(*word), b'\\');
+            (from, to) = (from + plain, to + plain);
+            if plain < 8 {
+                break;
+            }
+        }
+        while let Some(byte) = raw.get(from).filter(|byte| **byte != b'\\') {
+            out[to] = *byte;
+            (from, to) = (from + 1, to + 1);
+        }
+        let escape = &raw[from..];
+        let Some(sign) = escape.get(1).map(|sign| ESCAPED[usize::from(*sign)]) else {
+            // The end, or a backslash that nothing follows.
+            out[to..to + escape.len()].copy_from_slice(escape);
+            to += escape.len();
+            break;
         };
-        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-        rest = &escape[len..];
+        if sign != 0 {
+            out[to] = sign;
+            (from, to) = (from + 2, to + 1);
+            continue;
+        }
+        let (character, len) = if escape[1] == b'u' { unicode(escape) } else { ('\\', 1) };
+        to += character.encode_utf8(&mut out[to..]).len();
+        from += len;
     }
-    out.extend_from_slice(rest);
+    out.truncate(to);
     match String::from_utf8(out) {
         Ok(text) => Cow::Owned(text),
         Err(error) => Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()),
     }
+}
+
+/// The byte of each escape of two bytes, by its second one; 0 if there is none.
+static ESCAPED: [u8; 256] = {
+    let mut table = [0; 256];
+    let (signs, bytes) = (b"\"\\/bfnrt", b"\"\\/\x08\x0C\n\r\t");
+    let mut at = 0;
+    while at < signs.len() {
+        table[signs[at] as usize] = bytes[at];
+        at += 1;
+    }
+    table
+};
+
+/// Returns the place of the first of the eight bytes of a word that is `byte`; 8 if there is none.
+#[inline(always)]
+fn first_place(word: u64, byte: u8) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let other = word ^ (ONES * byte as u64);
+    // A borrow may set bits after the first one, never before it.
+    ((other.wrapping_sub(ONES) & !other & (ONES << 7)).trailing_zeros() / 8) as usize
 }
 
 /// Returns bytes as text; bytes that are not UTF-8 become U+FFFD.
@@ -158,5 +192,35 @@ mod tests {
         check(r"\ude00\ud83d",         "\u{fffd}\u{fffd}");
         check(r"\ud83d\u0041",         "\u{fffd}A");
         check(r"\u12",                 r"\u12");
+        check(r"\",                    r"\");
+        check(r"\x\",                  r"\x\");
+        check(r"1234567\n1234567\\12345678\t", "1234567\n1234567\\12345678\t");
+        check("中\\n12345é\\u4e2d\u{80}\\\u{80}", "中\n12345é中\u{80}\\\u{80}");
+    }
+
+    #[test]
+    fn escapes_at_any_place_are_resolved_as_one_by_one() {
+        let parts: [(&str, &str); 8] = [
+            ("a", "a"),
+            ("\\n", "\n"),
+            ("\\\\", "\\"),
+            ("é", "é"),
+            ("\\u00e9", "é"),
+            ("\\ud83d\\ude00", "😀"),
+            ("12345678", "12345678"),
+            ("]", "]"),
+        ];
+        let mut seed = 1u64;
+        for _ in 0..20_000 {
+            let (mut raw, mut text) = (String::new(), String::new());
+            for _ in 0..seed % 13 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let (stored, said) = parts[(seed >> 40) as usize % parts.len()];
+                raw += stored;
+                text += said;
+            }
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            assert_eq!(decode(raw.as_bytes()), text, "{raw}");
+        }
     }
 }

@@ -98,10 +98,14 @@ pub(super) struct Seam {
     pub(super) middle: usize,
 }
 
+/// The key of the text of a block, as it is stored.
+const TEXT: &[u8] = b"\"text\"";
+
 /// Gives each place where a text block follows another.
 pub(super) fn each_seam(line: &[u8], each: &mut dyn FnMut(&Seam)) {
-    // Most lines have one text at most.
-    if memchr::memmem::find_iter(line, b"\"text\"").nth(1).is_none() {
+    // Most lines have one text at most. A type may be `text` too.
+    let is_key = |at: &usize| line[at + TEXT.len()..].trim_ascii_start().first() == Some(&b':');
+    if memchr::memmem::find_iter(line, TEXT).filter(is_key).nth(1).is_none() {
         return;
     }
     let mut last: Option<(Range<usize>, String, String)> = None;
