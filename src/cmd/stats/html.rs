@@ -1,6 +1,7 @@
 //! `bough stats --to html`: the counts as a page.
 
-use super::{By, Counted, Group, Row, Shown, bytes, cost_cell, dollars, grouped, taken_figures};
+use super::tables::{bytes, cost_cell, dollars, grouped, taken_figures};
+use super::{By, Counted, Group, Row, Shown};
 use crate::cmd::shared::config::Config;
 use crate::cmd::shared::time;
 use crate::model::{Count, Kind};
