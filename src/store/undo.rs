@@ -6,10 +6,12 @@
 
 use super::oplog::{Log, Operation, Progress, State, Step, StepKind};
 use super::write::guard::Guard;
+use super::write::sink::Sink;
 use super::write::stamp::Stamp;
 use super::write::steps::{self, Ready};
 use super::write::{
-    Allow, Done, Record, Refusal, WriteOptions, look_around, look_into_register, op_id, patch, stamp,
+    Allow, Done, Record, Refusal, WriteOptions, carry_out, folders, look_around, look_into_register, op_id,
+    patch, stamp,
 };
 use crate::model::{Change, Time};
 use std::collections::{HashMap, HashSet};
@@ -384,7 +386,7 @@ pub fn undo(
     drop(guards);
     // Last of all: files that are restored before may have to be created in these folders.
     for step in &steps {
-        steps::remove_folders(&step.folders);
+        folders::remove_folders(&step.folders);
     }
     Ok(done)
 }
@@ -672,7 +674,7 @@ fn reverse(
             let backup = backup()?;
             let len = before.bytes.saturating_sub(after.bytes);
             if stamp.bytes() > after.bytes {
-                let mut fill = |sink: &mut steps::Sink<'_>| {
+                let mut fill = |sink: &mut Sink<'_>| {
                     stamp::each_block(&guard.file, 0, after.bytes, |block| sink.write_all(block))?;
                     stamp::each_block(&backup, 0, len, |block| sink.write_all(block))
                 };
@@ -683,7 +685,7 @@ fn reverse(
         }
         (StepKind::Replace, Some((guard, stamp)), Some(before), _) => {
             let backup = backup()?;
-            let mut fill = |sink: &mut steps::Sink<'_>| {
+            let mut fill = |sink: &mut Sink<'_>| {
                 stamp::each_block(&backup, 0, before.bytes, |block| sink.write_all(block))
             };
             steps::replace(guard, stamp, &mut fill, Some(before.mtime), options, record)
@@ -694,7 +696,7 @@ fn reverse(
             if let Some(base) = &step.base {
                 return unmove(operation, step, before, base, &backup, options, record);
             }
-            let mut fill = |sink: &mut steps::Sink<'_>| {
+            let mut fill = |sink: &mut Sink<'_>| {
                 stamp::each_block(&backup, 0, before.bytes, |block| sink.write_all(block))
             };
             steps::create(&step.path, before.mode, Some(before.mtime), &mut fill, options, record)
@@ -725,20 +727,20 @@ fn unmove(
     let bytes = stamp::read_at(patch, 0, len as usize).map_err(io)?;
     let new = steps::open(base).map_err(io)?;
     let mut is_short = false;
-    let mut fill =
-        |sink: &mut steps::Sink<'_>| match patch::apply(&bytes, &new, &mut |block| sink.write_all(block)) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                is_short = true;
-                Ok(())
-            }
-            other => other,
-        };
+    let mut fill = |sink: &mut Sink<'_>| match patch::apply(&bytes, &new, &mut |block| sink.write_all(block))
+    {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            is_short = true;
+            Ok(())
+        }
+        other => other,
+    };
     let ready = steps::create(&step.path, before.mode, Some(before.mtime), &mut fill, options, record)?;
     if is_short || ready.step.after.as_ref().and_then(|after| after.sha256.as_ref()) != before.sha256.as_ref()
     {
         return Err(changed());
     }
-    steps::restore_modes(&ready.step.folders, &step.emptied);
+    folders::restore_modes(&ready.step.folders, &step.emptied);
     Ok(ready)
 }
 
@@ -783,8 +785,8 @@ pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
         // The file is already locked.
         let guard = if stamp.is_some() { Some(Guard::look(&step.path)?) } else { None };
         let ready = reverse(log, &operation, step, guard.as_ref(), stamp.as_ref(), &options, &mut record)?;
-        steps::carry_out_step(ready, 0, &options, &mut record).map_err(|failed| failed.refusal)?;
-        steps::remove_folders(&step.folders);
+        carry_out::carry_out_step(ready, 0, &options, &mut record).map_err(|failed| failed.refusal)?;
+        folders::remove_folders(&step.folders);
         Ok(true)
     };
     once().unwrap_or(false)

@@ -5,10 +5,13 @@
 //! the old file. An append is one `write` of whole lines; anything else is a new file that replaces
 //! the old one.
 
+pub(crate) mod carry_out;
+pub(crate) mod folders;
 pub(crate) mod guard;
 pub(crate) mod patch;
 mod record;
 mod refusal;
+pub(crate) mod sink;
 pub(crate) mod stamp;
 pub(crate) mod steps;
 pub(crate) mod sys;
@@ -31,11 +34,12 @@ use crate::format::Format;
 use crate::model::{Piece, Plan, Source, Span, Target, Time};
 use guard::Guard;
 use rayon::prelude::*;
+use sink::Sink;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use steps::{Filled, Left, Place, Ready, Sink};
+use steps::{Filled, Left, Place, Ready};
 
 /// Above this number of files, those that are moved are not all held open.
 const MOST_GUARDS: usize = 256;
@@ -216,7 +220,7 @@ pub fn carry_out(
             // A lock of oh-my-pi is a file in the folder of the session.
             drop(guards);
             for folder in &plan.emptied {
-                steps::remove_folders(std::slice::from_ref(folder));
+                folders::remove_folders(std::slice::from_ref(folder));
             }
             record.end(done)
         }
@@ -318,7 +322,7 @@ fn make_moves(
     let made = moving.and_then(|moving| write_moves(files, moving, emptied, options, record));
     if made.is_err() {
         // Several files were in a new folder, and not all of them were gone when the first was.
-        steps::remove_folders(&folders);
+        folders::remove_folders(&folders);
     }
     made
 }

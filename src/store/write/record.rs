@@ -1,6 +1,7 @@
 //! An operation that is being recorded in the log.
 
-use super::steps::{self, Failed, Ready};
+use super::carry_out;
+use super::steps::{Failed, Ready};
 use super::{Done, Refusal, WriteOptions, sys};
 use crate::store::lock::Lock;
 use crate::store::oplog::lines::Line;
@@ -270,7 +271,8 @@ impl<'a> Record<'a> {
         }
         for (number, (at, step)) in ready.into_iter().enumerate() {
             let taken = before(at).map_err(Failed::from);
-            let taken = taken.and_then(|()| steps::carry_out_step(step, self.from + number, options, self));
+            let taken =
+                taken.and_then(|()| carry_out::carry_out_step(step, self.from + number, options, self));
             match taken {
                 Ok(taken) => {
                     done.files.push(taken.path);
