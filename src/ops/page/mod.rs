@@ -127,6 +127,20 @@ impl Columns {
         self.kind.push(kind);
         self.mask.push(mask);
     }
+
+    /// Writes the elements of the page that have the columns; `order` is that of the tree views.
+    fn write(self, order: &[u8], writer: &mut Writer<'_>) -> io::Result<()> {
+        let count = self.kind.len();
+        let mut numbers = self.time;
+        numbers.extend_from_slice(&self.parent);
+        numbers.extend_from_slice(order);
+        numbers.resize(16 * count, 0);
+        numbers.extend_from_slice(&self.kind);
+        numbers.extend_from_slice(&self.mask);
+        writer.element("columns", &numbers)?;
+        writer.element("ids", self.ids.as_bytes())?;
+        writer.element("words", self.words.as_bytes())
+    }
 }
 
 /// Adds a text as one line, of at most so many characters.
@@ -184,6 +198,21 @@ impl Facts {
         Ok(out + "}")
     }
 
+    /// Notes what an entry took. `group` is the reply that it is part of.
+    fn usage(&mut self, number: usize, content: &Content<'_>, group: Key, options: &Options) {
+        let Some(usage) = content.usage().filter(|usage| usage.tokens() > 0) else { return };
+        let model = content.model.as_deref().unwrap_or_default();
+        if let Some(before) = self.replies.insert(group, number).filter(|_| group.is_some()) {
+            self.used.remove(&before);
+        }
+        let used = Used {
+            tokens: usage.tokens(),
+            cost: body::cost(&usage, model, options),
+            model: self.name(model.to_owned()),
+        };
+        self.used.insert(number, used);
+    }
+
     /// Notes the tools that an entry calls, and the files that they read or change.
     fn calls(&mut self, number: usize, content: &Content<'_>, cwd: &str) {
         let mut is_first = true;
@@ -209,6 +238,66 @@ impl Facts {
     }
 }
 
+/// An entry as it was read.
+struct Read<'r> {
+    ix: Ix,
+    /// Its line as it is in the file.
+    stored: &'r [u8],
+    /// Its line without what is redacted.
+    line: &'r [u8],
+    content: &'r Content<'r>,
+    /// What is said about it beside the session.
+    notes: &'r [String],
+}
+
+/// What the index of the page has, as it is gathered entry by entry.
+struct Gathered<'g> {
+    session: &'g Session,
+    options: &'g Options,
+    /// The number in the page of each entry of the session.
+    number: &'g [u32],
+    columns: Columns,
+    facts: Facts,
+    calls: Calls,
+}
+
+impl Gathered<'_> {
+    /// Adds the entry with the number `at`.
+    fn add(&mut self, at: usize, entry: &Read<'_>, redact: &mut dyn Redact) {
+        let (session, ix, content) = (self.session, entry.ix, entry.content);
+        let kind = filter::shown_kind(session, ix);
+        let parent = session.tree.ancestors(ix).skip(1).find_map(|ix| number_of(self.number, ix));
+        let time = session.entries.time(ix);
+        let modes = filter::Mode::ALL.iter().enumerate().filter(|(_, (_, mode))| mode.shows(session, ix));
+        let talk = if filter::any_conversation(session, ix) { TALK } else { 0 };
+        let failed = if content.failed() { FAILED } else { 0 };
+        self.columns.add(
+            &redact.text(&ids::name_in(session, entry.stored, ix)),
+            &summary(content, kind, self.calls.words(content)),
+            time.is_some().then_some(time.0),
+            parent.map_or(0, |parent| at as i32 - parent as i32),
+            Kind::ALL.iter().position(|known| *known == kind).unwrap_or(0) as u8,
+            modes.fold(talk | failed, |mask, (bit, _)| mask | 1 << bit),
+        );
+        self.calls.remember(content);
+        self.facts.calls(at, content, &self.options.cwd);
+        if let Some(label) = session.labels.label(ix) {
+            self.facts.label.insert(at.to_string(), redact.text(label).into());
+        }
+        self.facts.usage(at, content, session.entries.group(ix), self.options);
+        let mut notes: Vec<Value> = entry.notes.iter().map(|note| redact.text(note).into()).collect();
+        notes.extend(compacted(entry.line, kind).map(Value::from));
+        if !notes.is_empty() {
+            self.facts.note.insert(at.to_string(), notes.into());
+        }
+    }
+}
+
+/// Returns the number of an entry in the page, if it is there.
+fn number_of(number: &[u32], ix: Ix) -> Option<usize> {
+    number.get(ix.index()).filter(|at| **at != u32::MAX).map(|at| *at as usize)
+}
+
 /// Writes entries of a session as a page.
 ///
 /// `entries` are in the order of the file. `redact` changes each line, and each text beside the lines, before it is read. The
@@ -223,22 +312,15 @@ pub fn write(
     out: &mut dyn Write,
 ) -> io::Result<Written> {
     let mut writer = Writer::new(out);
-    let (js, css) = (without_comments(&JS.concat()), without_comments(CSS));
-    let policy = format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src blob:; base-uri 'none'; form-action 'none'",
-        hash(&js),
-        hash(&css)
-    );
+    let js = without_comments(&JS.concat());
     let title =
         redact.text(if options.title.trim().is_empty() { "Session" } else { &options.title }).into_owned();
-    let fixed =
-        HTML.replace("{{csp}}", &policy).replace("{{css}}", &css).replace("{{title}}", &escaped(&title));
-    writer.write(fixed.as_bytes())?;
+    writer.write(head_of_page(&title, &js).as_bytes())?;
     let mut number = vec![u32::MAX; session.entries.len()];
     for (at, ix) in entries.iter().enumerate() {
         number[ix.index()] = at as u32;
     }
-    let numbered = |ix: Ix| number.get(ix.index()).filter(|at| **at != u32::MAX).map(|at| *at as usize);
+    let numbered = |ix: Ix| number_of(&number, ix);
     // Before the rest, since that has no use for the messages: there may be as many as entries.
     let mut sent = 0;
     if let Some(context) = beside.context.take() {
@@ -249,13 +331,19 @@ pub fn write(
         }
         sent = count;
     }
-    let (mut columns, mut facts) = (Columns::default(), Facts::default());
+    let mut gathered = Gathered {
+        session,
+        options,
+        number: &number,
+        columns: Columns::default(),
+        facts: Facts::default(),
+        calls: Calls::default(),
+    };
     let mut bodies = Bodies::new(options);
-    let mut calls = Calls::default();
     let (mut chunk, mut lines) = (Vec::new(), LineReader::default());
     for (at, ix) in entries.iter().enumerate() {
         if chunk.is_empty() {
-            facts.chunk.push(at);
+            gathered.facts.chunk.push(at);
             chunk.push(b'[');
         } else {
             chunk.extend_from_slice(b",\n");
@@ -266,46 +354,10 @@ pub fn write(
         let line = redact.line(stored);
         let content = Content::read(session.format, &line);
         let files = (beside.result_texts)(*ix, &line, &content);
-        let usage = content.usage();
         bodies.write(&content, &line, files, redact, &mut writer, &mut chunk)?;
-        let kind = filter::shown_kind(session, *ix);
-        let parent = session.tree.ancestors(*ix).skip(1).find_map(numbered);
-        let time = session.entries.time(*ix);
-        let modes = filter::Mode::ALL.iter().enumerate().filter(|(_, (_, mode))| mode.shows(session, *ix));
-        let talk = if filter::any_conversation(session, *ix) { TALK } else { 0 };
-        let failed = if content.failed() { FAILED } else { 0 };
-        columns.add(
-            &redact.text(&ids::name_in(session, stored, *ix)),
-            &summary(&content, kind, calls.words(&content)),
-            time.is_some().then_some(time.0),
-            parent.map_or(0, |parent| at as i32 - parent as i32),
-            Kind::ALL.iter().position(|known| *known == kind).unwrap_or(0) as u8,
-            modes.fold(talk | failed, |mask, (bit, _)| mask | 1 << bit),
-        );
-        calls.remember(&content);
-        facts.calls(at, &content, &options.cwd);
-        if let Some(label) = session.labels.label(*ix) {
-            facts.label.insert(at.to_string(), redact.text(label).into());
-        }
-        if let Some(usage) = usage.filter(|usage| usage.tokens() > 0) {
-            let model = content.model.as_deref().unwrap_or_default();
-            let group = session.entries.group(*ix);
-            if let Some(before) = facts.replies.insert(group, at).filter(|_| group.is_some()) {
-                facts.used.remove(&before);
-            }
-            let used = Used {
-                tokens: usage.tokens(),
-                cost: body::cost(&usage, model, options),
-                model: facts.name(model.to_owned()),
-            };
-            facts.used.insert(at, used);
-        }
-        let mut notes: Vec<Value> =
-            beside.notes.get(ix).into_iter().flatten().map(|note| redact.text(note).into()).collect();
-        notes.extend(compacted(&line, kind).map(Value::from));
-        if !notes.is_empty() {
-            facts.note.insert(at.to_string(), notes.into());
-        }
+        let notes = beside.notes.get(ix).map_or(&[][..], Vec::as_slice);
+        let entry = Read { ix: *ix, stored, line: &line, content: &content, notes };
+        gathered.add(at, &entry, redact);
         if chunk.len() > CHUNK {
             chunk.push(b']');
             writer.chunk(&mut chunk)?;
@@ -316,6 +368,7 @@ pub fn write(
         writer.chunk(&mut chunk)?;
     }
     writer.finish_chunks()?;
+    let Gathered { columns, facts, .. } = gathered;
     let place = |ix: Option<Ix>| ix.and_then(numbered).map_or(-1, |at| at as i64);
     let last = entries.last().copied();
     let leaf =
@@ -353,15 +406,7 @@ pub fn write(
         sent,
     };
     let json = serde_json::to_vec(&json)?;
-    let mut numbers = columns.time;
-    numbers.extend_from_slice(&columns.parent);
-    numbers.extend_from_slice(&order);
-    numbers.resize(16 * entries.len(), 0);
-    numbers.extend_from_slice(&columns.kind);
-    numbers.extend_from_slice(&columns.mask);
-    writer.element("columns", &numbers)?;
-    writer.element("ids", columns.ids.as_bytes())?;
-    writer.element("words", columns.words.as_bytes())?;
+    columns.write(&order, &mut writer)?;
     writer.element("index", &json)?;
     writer.write(format!("<script>{js}</script>\n</body>\n</html>\n").as_bytes())?;
     Ok(Written { bytes: writer.bytes, ..bodies.written })
@@ -440,6 +485,17 @@ fn order(session: &Session, number: &[u32], leaf: Option<Ix>) -> Vec<u8> {
         (at - std::mem::replace(&mut last, at)).to_le_bytes()
     };
     rows.entries().iter().flat_map(difference).collect()
+}
+
+/// Returns what a page begins with: its policy, style and title. `js` is the script at its end.
+fn head_of_page(title: &str, js: &str) -> String {
+    let css = without_comments(CSS);
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src blob:; base-uri 'none'; form-action 'none'",
+        hash(js),
+        hash(&css)
+    );
+    HTML.replace("{{csp}}", &policy).replace("{{css}}", &css).replace("{{title}}", &escaped(title))
 }
 
 /// A script or a style without indentation and whole lines of comments, which a reader of the page has no use for.
