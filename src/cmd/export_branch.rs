@@ -9,7 +9,7 @@ use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::format::claude::stored_results;
 use crate::fsck::{self, Check};
-use crate::model::{Change, Count, Piece, Plan, Planned, Span, Target};
+use crate::model::{Change, Count, Ix, Piece, Plan, Planned, Span, Target};
 use crate::ops::export::{self, Export};
 use crate::ops::{label, revision, switch};
 use crate::store;
@@ -76,26 +76,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let words = words::split(global, &words, Use::Reads)?;
     let (named, words) = (words.session(), &words.revisions[..]);
     let mut opened = session_arg::session(global, named, ui)?;
-    let entry = match words {
-        [] => label::default_target(&opened.session)?,
-        [only] => revision::resolve_one(&opened.session, &opened.files, only)?,
-        _ => {
-            let what = "expected only one entry".into();
-            return Err(Failure::Usage {
-                what,
-                hint: "`--subtree` exports everything below an entry".into(),
-            }
-            .into());
-        }
-    };
-    let is_printed = args.output.as_deref().is_none_or(|path| path == Path::new("-")) && !args.store;
-    if args.rewind && is_printed && !args.writing.dry_run {
-        return Err(Failure::Usage {
-            what: "`--rewind` prints the prompt, so the session can't be printed, too".into(),
-            hint: "`--store` makes it a session that the agent can resume, `-o FILE` writes a file".into(),
-        }
-        .into());
-    }
+    let entry = exported_entry(&opened, words)?;
+    check_rewind(args)?;
     let (entry, prompt) = match args.rewind {
         true => {
             let (before, prompt) = switch::before_prompt(session_arg::whole(&opened), entry)?;
@@ -121,12 +103,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (mut ids, now) = (write::ids(), time::now());
     let format = opened.session.format;
     let from = real_path(opened.files.path(0));
-    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
-    let session = match session_of_name(format, output) {
+    let session = match session_of_name(format, args.output_file()) {
         Some(named) => named,
         None => export::session_id(format, &mut ids, now),
     };
-    let to = match output {
+    let to = match args.output_file() {
         Some(folder) if folder.is_dir() => Some(folder.join(export::file_name(format, &session, now))),
         Some(path) => Some(path.to_owned()),
         None if args.store => {
@@ -134,19 +115,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         None => None,
     };
-    let mut left = Left::default();
-    let id = opened.session.id();
-    let all = match &from {
-        Some(from) => {
-            left.sidecars = companions::sidecars(from, id.as_deref())?;
-            companions::companions(from, format, id.as_deref())?
-        }
-        None => companions::Companions::default(),
-    };
-    left.unknown = all.unknown;
+    let (files, mut left) = files_beside(&opened, from.as_deref())?;
     let moved = match &to {
         Some(to) if format == Format::Claude => {
-            moved_results(opened.files.path(0), from.as_deref(), to, &all.files)
+            moved_results(opened.files.path(0), from.as_deref(), to, &files)
         }
         _ => None,
     };
@@ -163,8 +135,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let mut export = export::plan(session_arg::whole(&opened), &options, &mut ids, now)?;
     match &to {
-        Some(to) => add_companions(&mut opened, all.files, to, &options, &mut export)?,
-        None => left.companions = all.files.len(),
+        Some(to) => add_companions(&mut opened, files, to, &options, &mut export)?,
+        None => left.companions = files.len(),
     }
     left.elsewhere = options.moved.as_ref().map_or(0, export::MovedResults::elsewhere);
     // An existing session is reported before an existing file that belongs to it.
@@ -188,19 +160,54 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         writeln!(ui.out(), "{resume}")?;
     }
     let is_lost = resume.is_none() && format == Format::Claude && to.is_some();
-    report_export(
-        &export,
-        to.as_deref(),
-        &session,
-        &left,
-        resume.filter(|_| !args.store || prompt.is_some()),
-        ui,
-    );
+    let resume = resume.filter(|_| !args.store || prompt.is_some());
+    report_export(&export, to.as_deref(), &session, &left, resume, ui);
     damage.report_damage(to.as_deref(), ui);
     if is_lost {
         ui.hint("Claude Code finds sessions only in its project folders; `--store` writes there");
     }
     Ok(Exit::Done)
+}
+
+impl Args {
+    /// Returns the file or the folder of `-o`, if it is not standard output.
+    fn output_file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+}
+
+/// Returns the entry that the words name: HEAD if there are none.
+fn exported_entry(opened: &Opened, words: &[String]) -> anyhow::Result<Ix> {
+    match words {
+        [] => Ok(label::default_target(&opened.session)?),
+        [only] => Ok(revision::resolve_one(&opened.session, &opened.files, only)?),
+        _ => {
+            let what = "expected only one entry".into();
+            let hint = "`--subtree` exports everything below an entry".into();
+            Err(Failure::Usage { what, hint }.into())
+        }
+    }
+}
+
+/// Refuses `--rewind` if the session would be printed, since the prompt is.
+fn check_rewind(args: &Args) -> Result<(), Failure> {
+    let is_printed = args.output_file().is_none() && !args.store;
+    if args.rewind && is_printed && !args.writing.dry_run {
+        return Err(Failure::Usage {
+            what: "`--rewind` prints the prompt, so the session can't be printed, too".into(),
+            hint: "`--store` makes it a session that the agent can resume, `-o FILE` writes a file".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Returns the files of the session that may be copied beside the new one, and those that never are.
+fn files_beside(opened: &Opened, from: Option<&Path>) -> anyhow::Result<(Vec<Companion>, Left)> {
+    let Some(from) = from else { return Ok((Vec::new(), Left::default())) };
+    let id = opened.session.id();
+    let sidecars = companions::sidecars(from, id.as_deref())?;
+    let all = companions::companions(from, opened.session.format, id.as_deref())?;
+    Ok((all.files, Left { sidecars, unknown: all.unknown, ..Left::default() }))
 }
 
 /// What is not copied.
