@@ -109,28 +109,19 @@ pub fn examine(
     if may_be_blank && is_blank(&Patched { text: &text, base: source, file: 0 })? {
         return Ok(empty(len, text, recovery));
     }
-    let read = |session: &Session| (session.loaded(), session.tree.entries_in_tree().count());
-    let (reachable, read_entries) = match &session {
-        Some(session) => read(session),
-        None => match detect_format(&Patched { text: &text, base: source, file: 0 })? {
-            // A file from a pipe is read here for the first time; agents do not read UTF-16.
-            Detected::Format(format) if recovery.findings.is_empty() => {
-                read(&scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?)
-            }
-            _ => (0, 0),
-        },
-    };
+    let patched = Patched { text: &text, base: source, file: 0 };
+    let (reachable, read_entries) = as_agent(session.as_ref(), &patched, recovery.findings.is_empty())?;
     let program = match &session {
         Some(session) => session.program,
-        None => match detect_format(&Patched { text: &text, base: source, file: 0 })? {
+        None => match detect_format(&patched)? {
             Detected::Foreign(program) => Some(program),
             _ => None,
         },
     };
-    let mut told_format = match (format, &session) {
+    let told_format = match (format, &session) {
         (Some(format), _) => format,
         (None, Some(session)) => session.format,
-        (None, None) => match detect_format(&Patched { text: &text, base: source, file: 0 })? {
+        (None, None) => match detect_format(&patched)? {
             Detected::Format(format) => format,
             Detected::Foreign(program) => return Err(Unreadable::Foreign(program)),
             // If all lines are damaged, the format is detected after they were recovered.
@@ -138,62 +129,23 @@ pub fn examine(
         },
     };
     let untold = format.is_none() && session.is_none();
-    let mut session = match session.filter(|session| session.side.is_some() && session.format == told_format)
-    {
+    let session = match session.filter(|session| session.side.is_some() && session.format == told_format) {
         Some(session) => session,
-        None => scan(told_format, &Patched { text: &text, base: source, file: 0 })?,
+        None => scan(told_format, &patched)?,
     };
-    let first_counts = |session: &Session| {
-        // If no id repeats, the rule for copies makes no difference.
-        session.tree.copies() == Copies::First || session.tree.shadowed().len() == 0
-    };
-    let mut before = None;
-    if session.format.is_document() {
-        recovery.findings.extend(session.faults.iter().filter_map(of_document));
-    } else if session.format != Format::HarnessV4 {
-        for _ in 0..PASSES {
-            let mut probe = Probe::new(session.format);
-            let Some(better) =
-                pass(&Patched { text: &text, base: source, file: 0 }, &session, &mut probe, &mut recovery)?
-            else {
-                break;
-            };
-            if before.is_none() {
-                before = Some((
-                    session.format,
-                    match first_counts(&session) {
-                        true => Position::read(&session),
-                        false => Position::read(&scan(
-                            session.format,
-                            &Patched { text: &text, base: source, file: 0 },
-                        )?),
-                    },
-                ));
-            }
-            text = better;
-            // The reader's result stays: no other format is repaired.
-            if untold {
-                match detect_format(&Patched { text: &text, base: source, file: 0 })? {
-                    Detected::Format(format) => told_format = format,
-                    Detected::Foreign(program) => return Err(Unreadable::Foreign(program)),
-                    _ => return Err(Unreadable::Unknown),
-                }
-            }
-            session = scan(told_format, &Patched { text: &text, base: source, file: 0 })?;
-        }
-    }
-    if untold
-        && !matches!(detect_format(&Patched { text: &text, base: source, file: 0 })?, Detected::Format(_))
-    {
+    let mut lines = Lines { session, text, format: told_format, untold, before: None };
+    lines.recover(source, &mut recovery)?;
+    let Lines { mut session, text, format: told_format, before, .. } = lines;
+    let patched = Patched { text: &text, base: source, file: 0 };
+    if untold && !matches!(detect_format(&patched)?, Detected::Format(_)) {
         return Err(Unreadable::Unknown);
     }
     if !first_counts(&session) {
-        session = scan(told_format, &Patched { text: &text, base: source, file: 0 })?;
+        session = scan(told_format, &patched)?;
     }
     session.program = session.program.or(program);
     let mut findings = Findings::default();
     recovery.findings.iter().cloned().for_each(|finding| findings.push(finding));
-    let patched = Patched { text: &text, base: source, file: 0 };
     checks::all(&session, &patched, around, &recovery.deep, &mut findings)?;
     findings.sort();
     if session.program.is_some() {
@@ -218,6 +170,78 @@ pub fn examine(
         text,
         recovery,
     })
+}
+
+/// Returns how many entries the agent loads at HEAD, and how many it reads. `is_utf8` is false for a text that it does not
+/// read at all.
+fn as_agent(
+    session: Option<&Session>,
+    text: &Patched<'_>,
+    is_utf8: bool,
+) -> Result<(usize, usize), Unreadable> {
+    let read = |session: &Session| (session.loaded(), session.tree.entries_in_tree().count());
+    if let Some(session) = session {
+        return Ok(read(session));
+    }
+    match detect_format(text)? {
+        // A file from a pipe is read here for the first time; agents do not read UTF-16.
+        Detected::Format(format) if is_utf8 => Ok(read(&scan_as_agent(format, text)?)),
+        _ => Ok((0, 0)),
+    }
+}
+
+/// Returns whether the first copy of an id counts, or no id repeats, so that the rule makes no difference.
+fn first_counts(session: &Session) -> bool {
+    session.tree.copies() == Copies::First || session.tree.shadowed().len() == 0
+}
+
+/// A session whose lines are recovered, pass by pass.
+struct Lines {
+    session: Session,
+    text: Text,
+    format: Format,
+    /// Whether neither the user nor the reader told the format.
+    untold: bool,
+    /// HEAD before the first line was recovered, and the format that it was read as.
+    before: Option<(Format, Position)>,
+}
+
+impl Lines {
+    /// Recovers lines until a pass finds none that are damaged. A document has no lines, and a harness of version 4 is read
+    /// as it is.
+    fn recover(&mut self, source: &dyn Source, recovery: &mut Recovery) -> Result<(), Unreadable> {
+        if self.session.format.is_document() {
+            recovery.findings.extend(self.session.faults.iter().filter_map(of_document));
+            return Ok(());
+        }
+        if self.session.format == Format::HarnessV4 {
+            return Ok(());
+        }
+        for _ in 0..PASSES {
+            let patched = Patched { text: &self.text, base: source, file: 0 };
+            let mut probe = Probe::new(self.session.format);
+            let Some(better) = pass(&patched, &self.session, &mut probe, recovery)? else { break };
+            if self.before.is_none() {
+                let position = match first_counts(&self.session) {
+                    true => Position::read(&self.session),
+                    false => Position::read(&scan(self.session.format, &patched)?),
+                };
+                self.before = Some((self.session.format, position));
+            }
+            self.text = better;
+            let patched = Patched { text: &self.text, base: source, file: 0 };
+            // The reader's result stays: no other format is repaired.
+            if self.untold {
+                match detect_format(&patched)? {
+                    Detected::Format(format) => self.format = format,
+                    Detected::Foreign(program) => return Err(Unreadable::Foreign(program)),
+                    _ => return Err(Unreadable::Unknown),
+                }
+            }
+            self.session = scan(self.format, &patched)?;
+        }
+        Ok(())
+    }
 }
 
 impl Examined {
