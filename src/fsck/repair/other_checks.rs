@@ -26,7 +26,8 @@ impl Round<'_> {
     ) -> io::Result<()> {
         let wanted: Vec<&Finding> = findings.iter().filter(|finding| options.wants(finding)).collect();
         self.headers(draft, &wanted, ids)?;
-        self.ids(draft, &wanted, ids)?;
+        self.missing_ids(draft, &wanted, ids)?;
+        self.repeated_ids(draft, &wanted, ids)?;
         self.links(draft, findings, options)?;
         self.tools(draft, &wanted, options, ids)?;
         let mut lines = Lines::default();
@@ -185,8 +186,8 @@ impl Round<'_> {
         Ok(header)
     }
 
-    /// Repairs entries without an id, and those with the id of another.
-    fn ids(&self, draft: &mut Draft<'_>, wanted: &[&Finding], ids: &mut Ids) -> io::Result<()> {
+    /// Repairs entries without an id.
+    fn missing_ids(&self, draft: &mut Draft<'_>, wanted: &[&Finding], ids: &mut Ids) -> io::Result<()> {
         let session = self.session;
         let names = session.format.names();
         let taken = session.entries.keys();
@@ -195,77 +196,84 @@ impl Round<'_> {
             .filter(|finding| finding.check == Check::MissingId)
             .filter_map(|finding| finding.entry)
             .collect();
-        if !without.is_empty() {
-            let numbers: HashSet<Ix> = self.notes_of(NoteKind::NumberId).map(|note| note.entry).collect();
-            // Their parent is repaired, too, and the entry right above may have had no usable id.
-            let odd: HashSet<Ix> = wanted
-                .iter()
-                .filter(|finding| finding.check == Check::DanglingParent)
-                .filter_map(|finding| finding.entry)
-                .filter(|ix| session.tree.link(*ix) == Parent::Root)
-                .collect();
-            let mut given: Vec<String> = Vec::new();
-            let places = if numbers.is_empty() { HashMap::new() } else { session.places() };
-            for ix in session.entries.all() {
-                if !without.contains(&ix) {
-                    given.push(String::new());
-                    continue;
-                }
-                // If the next entry names a parent that does not exist, this is the entry that lost
-                // that id.
-                let next = Ix(ix.0 + 1);
-                let lost = (next.index() < session.entries.len()
-                    && session.tree.link(next) == Parent::Missing)
-                    .then(|| draft.bytes(next))
-                    .transpose()?
-                    .and_then(|line| string_of(&line, names.parent))
-                    .filter(|id| !id.is_empty() && !draft.restored.contains(id))
-                    .filter(|id| !self.recovery.deep.contains(&Key::hash(id.as_bytes())));
-                let is_number = numbers.contains(&ix);
-                let children: Vec<Ix> =
-                    if is_number { session.tree.children(ix).collect() } else { Vec::new() };
-                let id = match lost.filter(|_| children.is_empty()) {
-                    Some(id) => {
-                        draft.restored.insert(id.clone());
-                        id
-                    }
-                    None if is_number => Some(draft.id(ix)?)
-                        .filter(|id| !places.contains_key(&Key::hash(id.as_bytes())))
-                        .unwrap_or_else(|| ids.entry(session.format, taken)),
-                    None => ids.entry(session.format, taken),
-                };
-                draft.set(ix, &[names.id], &json(Some(&id)), Check::MissingId)?;
-                let below = (!is_number && odd.contains(&next) && !self.is_above(next, ix)).then_some(next);
-                for child in children.into_iter().chain(below) {
-                    draft.set(child, &[names.parent], &json(Some(&id)), Check::MissingId)?;
-                }
-                let line = draft.bytes(ix)?;
-                if !is_number && id_of(&line, &[names.parent]).is_none() {
-                    let before = match ix.0.checked_sub(1).map(Ix) {
-                        Some(before) if given[before.index()].is_empty() => draft.link_to(before)?,
-                        Some(before) => Some(json(Some(&given[before.index()]))),
-                        None => None,
-                    };
-                    // Not below itself, if lines are out of order.
-                    let rings = draft.restored.contains(&id)
-                        && ix.0.checked_sub(1).is_some_and(|before| self.is_above(next, Ix(before)));
-                    let before = before.filter(|_| !rings).unwrap_or_else(|| json(None));
-                    draft.set(ix, &[names.parent], &before, Check::MissingId)?;
-                }
-                // Version 1 counts the header as 0; the first kept entry must be above.
-                let index = member_at(&line, &["firstKeptEntryIndex"])
-                    .and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
-                if let Some(index) = index.filter(|index| (1..=given.len()).contains(index))
-                    && member_at(&line, &[names.kept]).is_none()
-                {
-                    let kept = given[index - 1].clone();
-                    if !kept.is_empty() {
-                        draft.set(ix, &[names.kept], &json(Some(&kept)), Check::MissingId)?;
-                    }
-                }
-                given.push(id);
-            }
+        if without.is_empty() {
+            return Ok(());
         }
+        let numbers: HashSet<Ix> = self.notes_of(NoteKind::NumberId).map(|note| note.entry).collect();
+        // Their parent is repaired, too, and the entry right above may have had no usable id.
+        let odd: HashSet<Ix> = wanted
+            .iter()
+            .filter(|finding| finding.check == Check::DanglingParent)
+            .filter_map(|finding| finding.entry)
+            .filter(|ix| session.tree.link(*ix) == Parent::Root)
+            .collect();
+        let mut given: Vec<String> = Vec::new();
+        let places = if numbers.is_empty() { HashMap::new() } else { session.places() };
+        for ix in session.entries.all() {
+            if !without.contains(&ix) {
+                given.push(String::new());
+                continue;
+            }
+            // If the next entry names a parent that does not exist, this is the entry that lost
+            // that id.
+            let next = Ix(ix.0 + 1);
+            let lost = (next.index() < session.entries.len() && session.tree.link(next) == Parent::Missing)
+                .then(|| draft.bytes(next))
+                .transpose()?
+                .and_then(|line| string_of(&line, names.parent))
+                .filter(|id| !id.is_empty() && !draft.restored.contains(id))
+                .filter(|id| !self.recovery.deep.contains(&Key::hash(id.as_bytes())));
+            let is_number = numbers.contains(&ix);
+            let children: Vec<Ix> = if is_number { session.tree.children(ix).collect() } else { Vec::new() };
+            let id = match lost.filter(|_| children.is_empty()) {
+                Some(id) => {
+                    draft.restored.insert(id.clone());
+                    id
+                }
+                None if is_number => Some(draft.id(ix)?)
+                    .filter(|id| !places.contains_key(&Key::hash(id.as_bytes())))
+                    .unwrap_or_else(|| ids.entry(session.format, taken)),
+                None => ids.entry(session.format, taken),
+            };
+            draft.set(ix, &[names.id], &json(Some(&id)), Check::MissingId)?;
+            let below = (!is_number && odd.contains(&next) && !self.is_above(next, ix)).then_some(next);
+            for child in children.into_iter().chain(below) {
+                draft.set(child, &[names.parent], &json(Some(&id)), Check::MissingId)?;
+            }
+            let line = draft.bytes(ix)?;
+            if !is_number && id_of(&line, &[names.parent]).is_none() {
+                let before = match ix.0.checked_sub(1).map(Ix) {
+                    Some(before) if given[before.index()].is_empty() => draft.link_to(before)?,
+                    Some(before) => Some(json(Some(&given[before.index()]))),
+                    None => None,
+                };
+                // Not below itself, if lines are out of order.
+                let rings = draft.restored.contains(&id)
+                    && ix.0.checked_sub(1).is_some_and(|before| self.is_above(next, Ix(before)));
+                let before = before.filter(|_| !rings).unwrap_or_else(|| json(None));
+                draft.set(ix, &[names.parent], &before, Check::MissingId)?;
+            }
+            // Version 1 counts the header as 0; the first kept entry must be above.
+            let index = member_at(&line, &["firstKeptEntryIndex"])
+                .and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
+            if let Some(index) = index.filter(|index| (1..=given.len()).contains(index))
+                && member_at(&line, &[names.kept]).is_none()
+            {
+                let kept = given[index - 1].clone();
+                if !kept.is_empty() {
+                    draft.set(ix, &[names.kept], &json(Some(&kept)), Check::MissingId)?;
+                }
+            }
+            given.push(id);
+        }
+        Ok(())
+    }
+
+    /// Repairs entries with the id of another.
+    fn repeated_ids(&self, draft: &mut Draft<'_>, wanted: &[&Finding], ids: &mut Ids) -> io::Result<()> {
+        let session = self.session;
+        let names = session.format.names();
+        let taken = session.entries.keys();
         let mut copies: Vec<(Ix, Ix, Check)> = wanted
             .iter()
             .filter(|finding| matches!(finding.check, Check::DuplicateId | Check::DuplicateEntry))
