@@ -344,34 +344,7 @@ impl Reading<'_> {
         let is_reply = matches!(&*message.role, "assistant" | "model" | "reasoning")
             || has_calls
             || has(|block| matches!(block, Block::Thinking { .. }));
-        let mut parts: Vec<Part> = Vec::new();
-        let mut results: Vec<(String, bool, Vec<Part>)> = Vec::new();
-        for block in blocks {
-            match block {
-                Block::Result { call, text, is_error } => {
-                    results.push((call.into_owned(), is_error, vec![Part::Text(text.into_owned())]));
-                }
-                Block::Text(text) => parts.push(Part::Text(text.into_owned())),
-                Block::Thinking { text, .. } => parts.push(Part::Thinking(text.into_owned())),
-                Block::Call { id, name, arguments } => {
-                    self.names.insert(id.to_string(), name.to_string());
-                    let arguments = String::from_utf8_lossy(&arguments).into_owned();
-                    parts.push(Part::Call { id: id.into_owned(), name: name.into_owned(), arguments });
-                }
-                Block::Image { data, .. } if data.is_empty() || data.starts_with("blob:") => {
-                    self.lose("images in other files", entry);
-                }
-                Block::Image { mime, data, .. } => {
-                    let image = Part::Image { mime: mime.into_owned(), data: data.into_owned() };
-                    // What follows a result belongs to it.
-                    match results.last_mut() {
-                        Some((.., of_result)) => of_result.push(image),
-                        None => parts.push(image),
-                    }
-                }
-                Block::Other(_) => self.lose("blocks of other types", entry),
-            }
-        }
+        let (mut parts, results) = self.parts_and_results(blocks, entry);
         let has_results = !results.is_empty();
         for (call, is_error, parts) in results {
             if comes_early(message, &call) {
@@ -420,6 +393,43 @@ impl Reading<'_> {
         }
         Self::owe(place, message);
         Ok(last)
+    }
+
+    /// Sorts the blocks of a message: its own parts, and the results in it, each with its call and whether it failed.
+    fn parts_and_results(
+        &mut self,
+        blocks: Vec<Block<'static>>,
+        entry: Option<Ix>,
+    ) -> (Vec<Part>, Vec<(String, bool, Vec<Part>)>) {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut results: Vec<(String, bool, Vec<Part>)> = Vec::new();
+        for block in blocks {
+            match block {
+                Block::Result { call, text, is_error } => {
+                    results.push((call.into_owned(), is_error, vec![Part::Text(text.into_owned())]));
+                }
+                Block::Text(text) => parts.push(Part::Text(text.into_owned())),
+                Block::Thinking { text, .. } => parts.push(Part::Thinking(text.into_owned())),
+                Block::Call { id, name, arguments } => {
+                    self.names.insert(id.to_string(), name.to_string());
+                    let arguments = String::from_utf8_lossy(&arguments).into_owned();
+                    parts.push(Part::Call { id: id.into_owned(), name: name.into_owned(), arguments });
+                }
+                Block::Image { data, .. } if data.is_empty() || data.starts_with("blob:") => {
+                    self.lose("images in other files", entry);
+                }
+                Block::Image { mime, data, .. } => {
+                    let image = Part::Image { mime: mime.into_owned(), data: data.into_owned() };
+                    // What follows a result belongs to it.
+                    match results.last_mut() {
+                        Some((.., of_result)) => of_result.push(image),
+                        None => parts.push(image),
+                    }
+                }
+                Block::Other(_) => self.lose("blocks of other types", entry),
+            }
+        }
+        (parts, results)
     }
 
     /// Finds what is put in the place of results that do not follow their calls: the result that was sent
