@@ -78,15 +78,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let deleted = deleted_at(&opened);
     let is_soon = deleted.and_then(|deleted| time::deleted_soon(deleted, time::now()));
     if let Some(when) = &is_soon {
-        let kept = retention(&opened);
-        let days = Count("day", "days", usize::try_from(kept.days).unwrap_or(usize::MAX));
-        let by = match &kept.from {
-            Some(file) => {
-                format!(", by `cleanupPeriodDays` in {}", text::one_line(&file.display().to_string()))
-            }
-            None => String::new(),
-        };
-        rows.push(("cleanup", format!("{when}: Claude Code keeps sessions for {days}{by}")));
+        rows.push(("cleanup", cleanup(when, &retention(&opened))));
     }
     let tree = &session.tree;
     rows.push((
@@ -109,6 +101,31 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             faults.iter().map(|(check, count)| format!("{count} {check}")).collect::<Vec<_>>().join(", ")
         },
     ));
+    print_facts(rows, ui)?;
+    if is_soon.is_some() {
+        ui.hint("`bough archive` keeps a copy");
+    }
+    if !faults.is_empty() {
+        let path = text::shell_word(&path);
+        ui.hint(format_args!("`bough fsck {path}` shows where, and what can be repaired"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Says when the agent deletes the session, and why then.
+fn cleanup(when: &str, kept: &Retention) -> String {
+    let days = Count("day", "days", usize::try_from(kept.days).unwrap_or(usize::MAX));
+    let by = match &kept.from {
+        Some(file) => {
+            format!(", by `cleanupPeriodDays` in {}", text::one_line(&file.display().to_string()))
+        }
+        None => String::new(),
+    };
+    format!("{when}: Claude Code keeps sessions for {days}{by}")
+}
+
+/// Prints facts, each with its name, on several lines if they do not fit on one.
+fn print_facts(rows: Vec<(&str, String)>, ui: &mut Ui) -> anyhow::Result<()> {
     for (name, value) in rows {
         let room = ui.look.width.saturating_sub(9);
         let mut lines = text::wrap_facts(&value, room);
@@ -122,14 +139,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             name = "";
         }
     }
-    if is_soon.is_some() {
-        ui.hint("`bough archive` keeps a copy");
-    }
-    if !faults.is_empty() {
-        let path = text::shell_word(&path);
-        ui.hint(format_args!("`bough fsck {path}` shows where, and what can be repaired"));
-    }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Returns how long the agent keeps the session.
