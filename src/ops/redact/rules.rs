@@ -122,102 +122,110 @@ const BEFORE: usize = 256;
 const AFTER: usize = 1024;
 const AFTER_LONG: usize = 24 * 1024;
 
-impl Rules {
-    /// Reads the rules of some groups, with those of the config file and what that allows.
-    pub fn new(groups: &[Group], extra: &[ExtraRule], allow: &[String]) -> Result<Rules, BadRule> {
-        let mut rules: Vec<Rule> = Vec::new();
-        let mut rules_of: HashMap<String, Vec<usize>> = HashMap::new();
-        let mut always = Vec::new();
-        let mut allowed = Allow::default();
-        let mut add = |stored: Stored, rules: &mut Vec<Rule>| {
-            let Some(source) = stored.regex else { return };
-            let at = rules.len();
-            if stored.keywords.is_empty() {
-                always.push(at);
-            }
-            for keyword in stored.keywords {
-                rules_of.entry(keyword.to_ascii_lowercase()).or_default().push(at);
-            }
-            let of_secret =
-                stored.allowlists.iter().filter(|allow| !matches!(&*allow.target, "match" | "line"));
-            let allowed = of_secret.flat_map(|allow| allow.regexes.clone()).collect();
-            let stopwords = stored.allowlists.iter().flat_map(|allow| allow.stopwords.clone()).collect();
-            let rule = Rule {
-                id: stored.id,
-                source,
-                entropy: stored.entropy,
-                allowed,
-                stopwords,
-                regex: OnceLock::new(),
-            };
-            rules.push(rule);
-        };
-        for rule in extra {
-            compile(&rule.regex)
-                .map_err(|error| BadRule { id: rule.id.clone(), why: last_line(&error.to_string()) })?;
-            let ExtraRule { id, regex, keywords, entropy } = rule.clone();
-            add(
-                Stored { id, regex: Some(regex), path: None, keywords, entropy, allowlists: Vec::new() },
-                &mut rules,
-            );
+/// Rules as they are added, sorted by their keywords.
+#[derive(Default)]
+struct Sorted {
+    rules: Vec<Rule>,
+    /// For each keyword, in lower case: the rules that it belongs to.
+    rules_of: HashMap<String, Vec<usize>>,
+    /// Rules without a keyword.
+    always: Vec<usize>,
+}
+
+impl Sorted {
+    /// Adds a rule; one without an expression is of file names, which are not looked at.
+    fn add(&mut self, stored: Stored) {
+        let Some(source) = stored.regex else { return };
+        let at = self.rules.len();
+        if stored.keywords.is_empty() {
+            self.always.push(at);
         }
-        let plain = |id: &str, regex: &str, keywords: &[&str]| Stored {
+        for keyword in stored.keywords {
+            self.rules_of.entry(keyword.to_ascii_lowercase()).or_default().push(at);
+        }
+        let of_secret = stored.allowlists.iter().filter(|allow| !matches!(&*allow.target, "match" | "line"));
+        let allowed = of_secret.flat_map(|allow| allow.regexes.clone()).collect();
+        let stopwords = stored.allowlists.iter().flat_map(|allow| allow.stopwords.clone()).collect();
+        let regex = OnceLock::new();
+        let rule = Rule { id: stored.id, source, entropy: stored.entropy, allowed, stopwords, regex };
+        self.rules.push(rule);
+    }
+
+    fn add_plain(&mut self, id: &str, regex: &str, keywords: &[&str]) {
+        self.add(Stored {
             id: id.into(),
             regex: Some(regex.into()),
             path: None,
             keywords: keywords.iter().map(|word| (*word).to_owned()).collect(),
             entropy: 0.0,
             allowlists: Vec::new(),
-        };
-        if groups.contains(&Group::Credentials) {
-            for text in [include_str!("own.toml"), include_str!("gitleaks.toml")] {
-                let file: File = toml::from_str(text).expect("the rules that are built in are valid");
-                allowed.regexes.extend(file.allowlist.regexes);
-                allowed.stopwords.extend(file.allowlist.stopwords);
-                let is_own = rules.iter().all(|rule| rule.id != "aws-access-key");
-                for rule in file.rules {
-                    if rule.path.is_none()
-                        && rule.id != ASSIGNED
-                        && (is_own || !REPLACED.contains(&&*rule.id))
-                    {
-                        add(rule, &mut rules);
-                    }
+        });
+    }
+
+    /// Adds the rules of the files that are built in. `allowed` gets what they never take for a secret.
+    fn add_credentials(&mut self, allowed: &mut Allow) {
+        for text in [include_str!("own.toml"), include_str!("gitleaks.toml")] {
+            let file: File = toml::from_str(text).expect("the rules that are built in are valid");
+            allowed.regexes.extend(file.allowlist.regexes);
+            allowed.stopwords.extend(file.allowlist.stopwords);
+            let is_own = self.rules.iter().all(|rule| rule.id != "aws-access-key");
+            for rule in file.rules {
+                if rule.path.is_none() && rule.id != ASSIGNED && (is_own || !REPLACED.contains(&&*rule.id)) {
+                    self.add(rule);
                 }
             }
         }
+    }
+
+    /// Adds the rules for home directories, and for the folders of stores that are named after them.
+    fn add_paths(&mut self) {
+        // Within another path, these are not home directories.
+        let home = r"(?:^|[^\w.-])(/home/[A-Za-z0-9_][\w.-]*|/Users/[A-Za-z0-9_][\w.-]*|/root\b)";
+        self.add_plain(PATHS, home, &["/home/", "/users/", "/root"]);
+        let windows = r"([A-Za-z]:\\{1,2}Users\\{1,2}[\w.-]+)";
+        self.add_plain(PATHS, windows, &[":\\users\\", ":\\\\users\\\\"]);
+        // The folders of stores.
+        let stores = r"(-(?:home|Users)-[A-Za-z0-9_.]+|--root-)";
+        self.add_plain(PATHS, stores, &["-home-", "-users-", "--root-"]);
+    }
+
+    /// Adds the rules for names of hosts and their addresses.
+    fn add_hosts(&mut self) {
+        let of_url = r"\b[a-z][a-z0-9+.-]{1,20}://(?:[^\s/@]{1,200}@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)";
+        self.add_plain(HOSTS, of_url, &["://"]);
+        let address = r"\b((?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d))\b";
+        self.add_plain(HOSTS, address, &[]);
+        let of_mail = r"@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})\b";
+        self.add_plain(HOSTS, of_mail, &["@"]);
+    }
+}
+
+impl Rules {
+    /// Reads the rules of some groups, with those of the config file and what that allows.
+    pub fn new(groups: &[Group], extra: &[ExtraRule], allow: &[String]) -> Result<Rules, BadRule> {
+        let mut sorted = Sorted::default();
+        for rule in extra {
+            compile(&rule.regex)
+                .map_err(|error| BadRule { id: rule.id.clone(), why: last_line(&error.to_string()) })?;
+            let ExtraRule { id, regex, keywords, entropy } = rule.clone();
+            let allowlists = Vec::new();
+            sorted.add(Stored { id, regex: Some(regex), path: None, keywords, entropy, allowlists });
+        }
+        let mut allowed = Allow::default();
+        if groups.contains(&Group::Credentials) {
+            sorted.add_credentials(&mut allowed);
+        }
         if groups.contains(&Group::Paths) {
-            // Within another path, these are not home directories.
-            let home = r"(?:^|[^\w.-])(/home/[A-Za-z0-9_][\w.-]*|/Users/[A-Za-z0-9_][\w.-]*|/root\b)";
-            add(plain(PATHS, home, &["/home/", "/users/", "/root"]), &mut rules);
-            add(
-                plain(PATHS, r"([A-Za-z]:\\{1,2}Users\\{1,2}[\w.-]+)", &[":\\users\\", ":\\\\users\\\\"]),
-                &mut rules,
-            );
-            // The folders of stores.
-            add(
-                plain(PATHS, r"(-(?:home|Users)-[A-Za-z0-9_.]+|--root-)", &["-home-", "-users-", "--root-"]),
-                &mut rules,
-            );
+            sorted.add_paths();
         }
         if groups.contains(&Group::Mail) {
             let mail = r"\b([A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})\b";
-            add(plain(MAIL, mail, &["@"]), &mut rules);
+            sorted.add_plain(MAIL, mail, &["@"]);
         }
         if groups.contains(&Group::Hosts) {
-            add(
-                plain(
-                    HOSTS,
-                    r"\b[a-z][a-z0-9+.-]{1,20}://(?:[^\s/@]{1,200}@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)",
-                    &["://"],
-                ),
-                &mut rules,
-            );
-            add(
-                plain(HOSTS, r"\b((?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d))\b", &[]),
-                &mut rules,
-            );
-            add(plain(HOSTS, r"@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})\b", &["@"]), &mut rules);
+            sorted.add_hosts();
         }
+        let Sorted { rules, mut rules_of, always } = sorted;
         if groups.contains(&Group::Credentials) {
             for name in NAMES.iter().chain(&MORE_NAMES) {
                 rules_of.entry((*name).to_owned()).or_default();
