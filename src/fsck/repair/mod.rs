@@ -15,7 +15,7 @@ use super::scan::scan;
 use super::table::{Check, Level, RepairMode, Set};
 use super::{Surroundings, checks};
 use crate::format::{Format, Ids, Program, Session};
-use crate::model::{Change, Ix, Plan, Source, Target, Time};
+use crate::model::{Change, Ix, Key, Plan, Source, Target, Time};
 use draft::Draft;
 use std::io;
 
@@ -161,12 +161,6 @@ pub fn repair(
     options: &RepairOptions,
     ids: &mut Ids,
 ) -> Result<Repair, NoRepair> {
-    let mut text = examined.text.clone();
-    let mut session: Option<Session> = None;
-    let mut findings = examined.findings.clone();
-    let mut changes = examined.recovery.changes.clone();
-    let mut aside = examined.recovery.aside.clone();
-    let (mut gone, mut moved) = (Vec::new(), Vec::new());
     if let Some(program) = examined.session.program {
         return match examined.findings.list.iter().any(|finding| options.wants_check(finding.check)) {
             true => Err(NoRepair::Foreign(program)),
@@ -179,103 +173,176 @@ pub fn repair(
             false => Ok(nothing(examined)),
         };
     }
-    let mut settled = false;
-    for _ in 0..ROUNDS {
-        let current = session.as_ref().unwrap_or(&examined.session);
-        let patched = Patched { text: &text, base: source, file: examined.file };
-        let (recovery, lineage) = (&examined.recovery, Lineage::default());
-        let round = Round { session: current, source: &patched, recovery, around, lineage };
-        let mut draft = Draft::new(current, &patched);
-        round.all(&mut draft, &findings.list, options, ids)?;
-        settled = draft.is_empty();
-        if settled {
-            break;
-        }
-        let edits = draft.edits()?;
-        changes.append(&mut draft.changes);
-        aside.append(&mut draft.aside);
-        gone.extend(draft.gone.iter().map(|ix| current.entries.key(*ix)));
-        moved.extend(draft.moved.iter().map(|ix| current.entries.key(*ix)));
-        drop(draft);
-        let next = text.edited(edits);
-        let patched = Patched { text: &next, base: source, file: examined.file };
-        let read = scan(examined.session.format, &patched)?;
-        findings = Findings::default();
-        checks::all(&read, &patched, around, &examined.recovery.deep, &mut findings)?;
-        text = next;
-        session = Some(read);
-    }
-    if changes.is_empty() {
+    let all = Repairing { examined, source, around, options };
+    let rounds = all.rounds(ids)?;
+    if rounds.changes.is_empty() {
         return Ok(nothing(examined));
     }
-    let misplaced = Check::MisplacedToolResult;
-    let is_changed = |check: Check| changes.iter().any(|change| change.why == check.id());
-    let mut proven = None;
-    let former = before_copies(examined, source, options)?;
-    // Claude Code may have continued after the copy only because it was the last line; then the
-    // entry itself is on another branch.
-    let holds = examined.format == Format::Claude
-        && former.is_none()
-        && is_changed(Check::DuplicateEntry)
-        && !options.with.has(Check::StalePointer);
-    let why = match (is_changed(misplaced), holds) {
-        (true, _) => misplaced,
-        (false, true) => Check::DuplicateEntry,
-        (false, false) => Check::DuplicateId,
-    };
-    let aims = examined.heads_to_keep().map(|aim| ProvedHead { exact: holds && !aim.stood, ..aim });
-    for aim in former.into_iter().chain(aims) {
-        let (mut text, mut changes) = (text.clone(), changes.clone());
-        let result = proof::Planned { text: &text, changes: &changes, gone: &gone, moved: &moved };
-        let mut proof = proof::prove(examined, source, around, options, &result, aim)?;
-        if proof.lost_position() {
-            // HEAD goes back to where it was.
-            let patched = Patched { text: &text, base: source, file: examined.file };
-            let current = session.as_ref().unwrap_or(&examined.session);
-            let mut draft = Draft::new(current, &patched);
-            other_checks::return_to(&mut draft, examined, aim, ids, options.now, why)?;
-            if !draft.is_empty() {
-                let edits = draft.edits()?;
-                changes.append(&mut draft.changes);
-                drop(draft);
-                text = text.edited(edits);
-                settled = false;
-                let result = proof::Planned { text: &text, changes: &changes, gone: &gone, moved: &moved };
-                proof = proof::prove(examined, source, around, options, &result, aim)?;
-            }
-        }
-        let is_proven = proof.failed.is_empty();
-        proven = Some((text, changes, proof));
-        if is_proven {
-            break;
-        }
-    }
-    let (text, changes, proof) = proven.expect("there is a HEAD to keep");
+    let proven = all.prove(&rounds, ids)?;
+    let Proven { text, changes, proof, settled } = proven;
     if !proof.failed.is_empty() {
         return Err(NoRepair::Unproven { failed: proof.failed, check: None });
     }
     if !settled {
-        // The rounds are exhausted, or HEAD was put back: anything that is repaired now must stay
-        // as it is.
-        let patched = Patched { text: &text, base: source, file: examined.file };
-        let result = scan(examined.session.format, &patched)?;
-        let (recovery, lineage) = (&examined.recovery, Lineage::default());
-        let round = Round { session: &result, source: &patched, recovery, around, lineage };
-        let mut draft = Draft::new(&result, &patched);
-        round.all(&mut draft, &proof.findings.list, options, ids)?;
-        if let Some(change) = draft.changes.first() {
-            let failed = vec![format!("a second repair would repair `{}` again", change.why)];
-            return Err(NoRepair::Unproven { failed, check: Check::from_id(&change.why) });
-        }
+        all.check_again(&text, &proof.findings, ids)?;
     }
     let repaired = |level| examined.findings.of_level(level).saturating_sub(proof.findings.of_level(level));
     Ok(Repair {
         plan: plan(&text, examined, changes),
-        aside,
+        aside: rounds.aside,
         repaired: repaired(Level::Error) + repaired(Level::Warning) + repaired(Level::Info),
         left: proof.findings.clone(),
         proof,
     })
+}
+
+/// What a repair starts from, and what it may do.
+struct Repairing<'a> {
+    examined: &'a Examined,
+    source: &'a dyn Source,
+    around: &'a dyn Surroundings,
+    options: &'a RepairOptions,
+}
+
+/// What the rounds of a repair came to.
+struct Rounds {
+    text: Text,
+    /// The session in the text; `None` if no round changed anything.
+    session: Option<Session>,
+    changes: Vec<Change>,
+    aside: Vec<Aside>,
+    /// The ids of entries that were removed on purpose.
+    gone: Vec<Key>,
+    /// The ids of entries that were moved to another branch on purpose.
+    moved: Vec<Key>,
+    /// Whether the last round found nothing to repair.
+    settled: bool,
+}
+
+/// A result that was compared with the old file.
+struct Proven {
+    text: Text,
+    changes: Vec<Change>,
+    proof: Proof,
+    settled: bool,
+}
+
+impl Repairing<'_> {
+    fn patched<'t>(&'t self, text: &'t Text) -> Patched<'t> {
+        Patched { text, base: self.source, file: self.examined.file }
+    }
+
+    /// Repairs the findings, round by round, until a round finds nothing to repair.
+    fn rounds(&self, ids: &mut Ids) -> Result<Rounds, NoRepair> {
+        let examined = self.examined;
+        let mut findings = examined.findings.clone();
+        let mut out = Rounds {
+            text: examined.text.clone(),
+            session: None,
+            changes: examined.recovery.changes.clone(),
+            aside: examined.recovery.aside.clone(),
+            gone: Vec::new(),
+            moved: Vec::new(),
+            settled: false,
+        };
+        for _ in 0..ROUNDS {
+            let current = out.session.as_ref().unwrap_or(&examined.session);
+            let patched = self.patched(&out.text);
+            let mut draft = Draft::new(current, &patched);
+            self.round(current, &patched).all(&mut draft, &findings.list, self.options, ids)?;
+            out.settled = draft.is_empty();
+            if out.settled {
+                break;
+            }
+            let edits = draft.edits()?;
+            out.changes.append(&mut draft.changes);
+            out.aside.append(&mut draft.aside);
+            out.gone.extend(draft.gone.iter().map(|ix| current.entries.key(*ix)));
+            out.moved.extend(draft.moved.iter().map(|ix| current.entries.key(*ix)));
+            drop(draft);
+            let next = out.text.edited(edits);
+            let patched = self.patched(&next);
+            let read = scan(examined.session.format, &patched)?;
+            findings = Findings::default();
+            checks::all(&read, &patched, self.around, &examined.recovery.deep, &mut findings)?;
+            out.text = next;
+            out.session = Some(read);
+        }
+        Ok(out)
+    }
+
+    fn round<'r>(&'r self, session: &'r Session, source: &'r Patched<'r>) -> Round<'r> {
+        let (recovery, lineage) = (&self.examined.recovery, Lineage::default());
+        Round { session, source, recovery, around: self.around, lineage }
+    }
+
+    /// Compares the result with the old file, for each HEAD that may be kept until one is. HEAD is put back if the
+    /// repair lost it.
+    fn prove(&self, rounds: &Rounds, ids: &mut Ids) -> Result<Proven, NoRepair> {
+        let Repairing { examined, source, around, options } = *self;
+        let Rounds { session, gone, moved, .. } = rounds;
+        let misplaced = Check::MisplacedToolResult;
+        let is_changed = |check: Check| rounds.changes.iter().any(|change| change.why == check.id());
+        let mut proven = None;
+        let former = before_copies(examined, source, options)?;
+        // Claude Code may have continued after the copy only because it was the last line; then the
+        // entry itself is on another branch.
+        let holds = examined.format == Format::Claude
+            && former.is_none()
+            && is_changed(Check::DuplicateEntry)
+            && !options.with.has(Check::StalePointer);
+        let why = match (is_changed(misplaced), holds) {
+            (true, _) => misplaced,
+            (false, true) => Check::DuplicateEntry,
+            (false, false) => Check::DuplicateId,
+        };
+        let mut settled = rounds.settled;
+        let aims = examined.heads_to_keep().map(|aim| ProvedHead { exact: holds && !aim.stood, ..aim });
+        for aim in former.into_iter().chain(aims) {
+            let (mut text, mut changes) = (rounds.text.clone(), rounds.changes.clone());
+            let result = proof::Planned { text: &text, changes: &changes, gone, moved };
+            let mut proof = proof::prove(examined, source, around, options, &result, aim)?;
+            if proof.lost_position() {
+                // HEAD goes back to where it was.
+                let patched = self.patched(&text);
+                let current = session.as_ref().unwrap_or(&examined.session);
+                let mut draft = Draft::new(current, &patched);
+                other_checks::return_to(&mut draft, examined, aim, ids, options.now, why)?;
+                if !draft.is_empty() {
+                    let edits = draft.edits()?;
+                    changes.append(&mut draft.changes);
+                    drop(draft);
+                    text = text.edited(edits);
+                    settled = false;
+                    let result = proof::Planned { text: &text, changes: &changes, gone, moved };
+                    proof = proof::prove(examined, source, around, options, &result, aim)?;
+                }
+            }
+            let is_proven = proof.failed.is_empty();
+            proven = Some((text, changes, proof));
+            if is_proven {
+                break;
+            }
+        }
+        let (text, changes, proof) = proven.expect("there is a HEAD to keep");
+        Ok(Proven { text, changes, proof, settled })
+    }
+
+    /// Refuses a result in which a second repair would change something: the rounds were exhausted, or HEAD was put
+    /// back.
+    fn check_again(&self, text: &Text, findings: &Findings, ids: &mut Ids) -> Result<(), NoRepair> {
+        let patched = self.patched(text);
+        let result = scan(self.examined.session.format, &patched)?;
+        let mut draft = Draft::new(&result, &patched);
+        self.round(&result, &patched).all(&mut draft, &findings.list, self.options, ids)?;
+        match draft.changes.first() {
+            Some(change) => {
+                let failed = vec![format!("a second repair would repair `{}` again", change.why)];
+                Err(NoRepair::Unproven { failed, check: Check::from_id(&change.why) })
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Returns a check among those to repair without which a repair that failed verification succeeds.
