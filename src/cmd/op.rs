@@ -352,38 +352,112 @@ pub(super) struct PartRow {
     path: String,
 }
 
+/// What the operations of the log name.
+#[derive(Default)]
+struct Named {
+    /// The backups of the operations that are kept, by their hashes.
+    kept: HashSet<String>,
+    /// The ids of the operations that are removed.
+    drops: HashSet<String>,
+    /// The folders in which unfinished files may be.
+    places: BTreeSet<PathBuf>,
+    /// The steps whose unfinished files are still there, by those.
+    held: HashMap<PathBuf, Step>,
+    /// How many lines could not be read.
+    unread: usize,
+}
+
+impl Named {
+    /// Reads the log. An operation is removed if `is_old` says so of its time, unless it is the last that moved HEAD.
+    fn read(log: &Log, is_old: impl Fn(Time) -> bool) -> anyhow::Result<Named> {
+        let mut named = Named::default();
+        let mut moved = HashSet::new();
+        let mut reader = log.reader()?;
+        while let Some(operation) = reader.next()? {
+            named.places.extend(folders_of(&operation));
+            // Also of operations that are done: another run completed them.
+            let temps = operation.steps.iter().filter_map(|step| Some((step.temp.clone()?, step)));
+            named
+                .held
+                .extend(temps.filter(|(temp, _)| temp.exists()).map(|(temp, step)| (temp, step.clone())));
+            let is_last_move = operation.moved
+                && operation.state != Progress::Failed
+                && moved.insert(operation.file.clone());
+            if is_old(parse_time(operation.time.as_bytes())) && !is_last_move {
+                named.drops.insert(operation.op_id);
+            } else {
+                named.kept.extend(operation.steps.into_iter().filter_map(|step| step.backup));
+            }
+        }
+        named.kept.extend(reader.backups_unread().iter().cloned());
+        named.places.extend(reader.folders().iter().cloned());
+        named.unread = reader.unread();
+        Ok(named)
+    }
+}
+
+/// Removes unfinished files, except those with bytes that may be missing from a session.
+fn remove_leftovers(
+    leftovers: &BTreeSet<PathBuf>,
+    held: &HashMap<PathBuf, Step>,
+    dry_run: bool,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
+    let mut left = (0, 0);
+    for path in leftovers {
+        if let Some(step) = held.get(path)
+            && let Some(more) = undo_of::bytes_after(step, path)
+        {
+            let path = text::one_line(&path.display().to_string());
+            ui.note(format_args!(
+                "warning: {path} is kept: its last {} arrived when bough was killed, and may be missing from the session",
+                size(more)
+            ));
+            continue;
+        }
+        let bytes = std::fs::symlink_metadata(path).map_or(0, |facts| facts.len());
+        left = (left.0 + 1, left.1 + bytes);
+        if dry_run {
+            writeln!(ui.out(), "{}  {bytes} bytes", path.display())?;
+        } else {
+            remove_leftover(path).map_err(|source| Error::Io { path: path.clone(), source })?;
+        }
+    }
+    if left.0 > 0 {
+        ui.note(format_args!(
+            "{} {} removed, {}",
+            Count("unfinished file", "unfinished files", left.0),
+            would_be(dry_run, left.0),
+            size(left.1)
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the verb of what was removed, or would be in a dry run.
+fn would_be(dry_run: bool, count: usize) -> &'static str {
+    match (dry_run, count) {
+        (true, _) => "would be",
+        (false, 1) => "was",
+        (false, _) => "were",
+    }
+}
+
+fn size(bytes: u64) -> Count {
+    Count("byte", "bytes", usize::try_from(bytes).unwrap_or(usize::MAX))
+}
+
 fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let log = undo::log()?;
     let since = time::now().0 - i64::from(args.keep_days) * 86_400_000;
     let is_old = |time: Time| time.is_some() && time.0 < since;
     // Nobody else writes in the meantime.
     let alone = if log.folder().is_dir() { log.lock_out_writers()? } else { None };
-    let (mut kept, mut drops, mut moved) = (HashSet::new(), HashSet::new(), HashSet::new());
-    let mut places: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut held: HashMap<PathBuf, Step> = HashMap::new();
-    let mut reader = log.reader()?;
-    while let Some(operation) = reader.next()? {
-        places.extend(folders_of(&operation));
-        // Also of operations that are done: another run completed them.
-        let temps = operation.steps.iter().filter_map(|step| Some((step.temp.clone()?, step)));
-        held.extend(temps.filter(|(temp, _)| temp.exists()).map(|(temp, step)| (temp, step.clone())));
-        let is_last_move =
-            operation.moved && operation.state != Progress::Failed && moved.insert(operation.file.clone());
-        if is_old(parse_time(operation.time.as_bytes())) && !is_last_move {
-            drops.insert(operation.op_id);
-        } else {
-            kept.extend(operation.steps.into_iter().filter_map(|step| step.backup));
-        }
-    }
-    kept.extend(reader.backups_unread().iter().cloned());
-    places.extend(reader.folders().iter().cloned());
+    let Named { kept, drops, places, held, unread: not_read } = Named::read(&log, is_old)?;
     let mut gone: Vec<Backup> = log.backups()?;
     gone.retain(|backup| is_old(backup.modified) && !kept.contains(&backup.hash));
-    if reader.unread() > 0 {
-        ui.note(format_args!(
-            "warning: {}; the backups that they name are kept",
-            unread(&log, reader.unread())
-        ));
+    if not_read > 0 {
+        ui.note(format_args!("warning: {}; the backups that they name are kept", unread(&log, not_read)));
     }
     gone.sort_by(|one, other| one.path.cmp(&other.path));
     let bytes: u64 = gone.iter().map(|backup| backup.bytes).sum();
@@ -394,12 +468,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
             log.drop_backup(backup)?;
         }
     }
-    let would = |count: usize| match (args.dry_run, count) {
-        (true, _) => "would be",
-        (false, 1) => "was",
-        (false, _) => "were",
-    };
-    let size = |bytes: u64| Count("byte", "bytes", usize::try_from(bytes).unwrap_or(usize::MAX));
+    let would = |count: usize| would_be(args.dry_run, count);
     ui.note(format_args!(
         "{} {} removed, {}",
         Count("backup", "backups", gone.len()),
@@ -416,34 +485,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Done);
     }
-    let mut left = (0, 0);
-    for path in &leftovers {
-        if let Some(step) = held.get(path)
-            && let Some(more) = undo_of::bytes_after(step, path)
-        {
-            let path = text::one_line(&path.display().to_string());
-            ui.note(format_args!(
-                "warning: {path} is kept: its last {} arrived when bough was killed, and may be missing from the session",
-                size(more)
-            ));
-            continue;
-        }
-        let bytes = std::fs::symlink_metadata(path).map_or(0, |facts| facts.len());
-        left = (left.0 + 1, left.1 + bytes);
-        if args.dry_run {
-            writeln!(ui.out(), "{}  {bytes} bytes", path.display())?;
-        } else {
-            remove_leftover(path).map_err(|source| Error::Io { path: path.clone(), source })?;
-        }
-    }
-    if left.0 > 0 {
-        ui.note(format_args!(
-            "{} {} removed, {}",
-            Count("unfinished file", "unfinished files", left.0),
-            would(left.0),
-            size(left.1)
-        ));
-    }
+    remove_leftovers(&leftovers, &held, args.dry_run, ui)?;
     if args.dry_run {
         if !drops.is_empty() {
             ui.note(format_args!("{} would be removed", Count("operation", "operations", drops.len())));
