@@ -291,6 +291,61 @@ impl Gathered<'_> {
             self.facts.note.insert(at.to_string(), notes.into());
         }
     }
+
+    /// Returns the columns, and the index as JSON.
+    fn index(
+        self,
+        about: About<'_>,
+        beside: &Beside<'_>,
+        redact: &mut dyn Redact,
+    ) -> io::Result<(Columns, Vec<u8>)> {
+        let Gathered { session, options, number, columns, facts, .. } = self;
+        let numbered = |ix: Ix| number_of(number, ix);
+        let place = |ix: Option<Ix>| ix.and_then(numbered).map_or(-1, |at| at as i64);
+        let sub = numbered_map(&beside.started, &numbered, &mut |started: &Started| {
+            let (first, last) = (numbered(started.first)?, numbered(started.last)?);
+            Some(json!([first, [last, started.entries], redact.text(&started.name)]))
+        });
+        let link = numbered_map(&beside.links, &numbered, &mut |link: &Link| {
+            Some(json!([link.href, redact.text(&link.words)]))
+        });
+        let names: Vec<_> = facts.names.iter().map(|name| redact.text(name)).collect();
+        let raw = |json: String| RawValue::from_string(json);
+        let index = Index {
+            v: 2,
+            n: columns.kind.len(),
+            rows: about.rows,
+            title: about.title,
+            agent: session.format.agent(),
+            cwd: redact.text(&options.cwd),
+            home: options.home.as_deref(),
+            notes: about.notes,
+            head: place(session.head.entry),
+            leaf: place(about.leaf),
+            used: raw(facts.used()?)?,
+            calls: Calling { names, at: raw(format!("{{{}}}", facts.call))? },
+            chunk: facts.chunk,
+            label: facts.label,
+            note: facts.note,
+            sub,
+            link,
+            sent: about.sent,
+        };
+        let json = serde_json::to_vec(&index)?;
+        Ok((columns, json))
+    }
+}
+
+/// What the index says of the page as a whole.
+struct About<'a> {
+    title: &'a str,
+    /// What was left out.
+    notes: Vec<String>,
+    /// How many rows the tree views have.
+    rows: usize,
+    leaf: Option<Ix>,
+    /// How many messages the agent would send at HEAD.
+    sent: usize,
 }
 
 /// Returns the number of an entry in the page, if it is there.
@@ -368,44 +423,15 @@ pub fn write(
         writer.chunk(&mut chunk)?;
     }
     writer.finish_chunks()?;
-    let Gathered { columns, facts, .. } = gathered;
-    let place = |ix: Option<Ix>| ix.and_then(numbered).map_or(-1, |at| at as i64);
     let last = entries.last().copied();
-    let leaf =
-        Some(session.head.leaf.or(session.head.entry)).filter(|leaf| place(*leaf) >= 0).unwrap_or(last);
+    let leaf = Some(session.head.leaf.or(session.head.entry))
+        .filter(|leaf| leaf.and_then(numbered).is_some())
+        .unwrap_or(last);
     let order = order(session, &number, leaf);
     let mut notes = options.notes.clone();
     notes.extend(bodies.left_out());
-    let sub = numbered_map(&beside.started, &numbered, &mut |started: &Started| {
-        let (first, last) = (numbered(started.first)?, numbered(started.last)?);
-        Some(json!([first, [last, started.entries], redact.text(&started.name)]))
-    });
-    let link = numbered_map(&beside.links, &numbered, &mut |link: &Link| {
-        Some(json!([link.href, redact.text(&link.words)]))
-    });
-    let names: Vec<_> = facts.names.iter().map(|name| redact.text(name)).collect();
-    let raw = |json: String| RawValue::from_string(json);
-    let json = Index {
-        v: 2,
-        n: entries.len(),
-        rows: order.len() / 4,
-        title: &title,
-        agent: session.format.agent(),
-        cwd: redact.text(&options.cwd),
-        home: options.home.as_deref(),
-        notes,
-        head: place(session.head.entry),
-        leaf: place(leaf),
-        used: raw(facts.used()?)?,
-        calls: Calling { names, at: raw(format!("{{{}}}", facts.call))? },
-        chunk: facts.chunk,
-        label: facts.label,
-        note: facts.note,
-        sub,
-        link,
-        sent,
-    };
-    let json = serde_json::to_vec(&json)?;
+    let about = About { title: &title, notes, rows: order.len() / 4, leaf, sent };
+    let (columns, json) = gathered.index(about, &beside, redact)?;
     columns.write(&order, &mut writer)?;
     writer.element("index", &json)?;
     writer.write(format!("<script>{js}</script>\n</body>\n</html>\n").as_bytes())?;
