@@ -336,33 +336,7 @@ pub fn undo(
     for step in steps.iter().filter(|_| operation.state == Progress::Begun) {
         restore_time(step);
     }
-    let mut record = match &wanted.begun {
-        Some(begun) => {
-            // Steps that were planned and not carried out are planned again.
-            let todo: HashSet<&Path> = todo.iter().map(|(step, _)| &*step.path).collect();
-            let mut begun = begun.clone();
-            begun.steps.retain(|step| !todo.contains(&*step.path));
-            Record::resume(options, begun)
-        }
-        None => Record::begin(
-            options,
-            Operation {
-                op_id: op_id(options.now),
-                time: options.now.iso(),
-                command: if operation.undoes.is_some() { "redo" } else { "undo" }.into(),
-                detail: operation.detail.clone(),
-                file: only.clone().unwrap_or_else(|| operation.file.clone()),
-                format: operation.format.clone(),
-                state: Progress::Begun,
-                from: operation.to.clone(),
-                to: operation.from.clone(),
-                moved: operation.moved && only.as_ref().is_none_or(|only| *only == operation.file),
-                undoes: Some(operation.op_id.clone()),
-                only: only.clone(),
-                steps: Vec::new(),
-            },
-        ),
-    };
+    let mut record = begin_or_resume(wanted, only.as_deref(), &todo, options);
     record.expect(todo.len());
     let mut ready = Vec::new();
     for (number, (step, stamp)) in todo.iter().enumerate() {
@@ -389,6 +363,43 @@ pub fn undo(
         folders::remove_folders(&step.folders);
     }
     Ok(done)
+}
+
+/// Begins the record of an undo, or goes on with that of one that was interrupted: steps of it that are still to do are
+/// planned again.
+fn begin_or_resume<'a>(
+    wanted: &Wanted,
+    only: Option<&Path>,
+    todo: &[(&Step, Option<Stamp>)],
+    options: &WriteOptions<'a>,
+) -> Record<'a> {
+    let operation = &wanted.operation;
+    match &wanted.begun {
+        Some(begun) => {
+            let todo: HashSet<&Path> = todo.iter().map(|(step, _)| &*step.path).collect();
+            let mut begun = begun.clone();
+            begun.steps.retain(|step| !todo.contains(&*step.path));
+            Record::resume(options, begun)
+        }
+        None => Record::begin(
+            options,
+            Operation {
+                op_id: op_id(options.now),
+                time: options.now.iso(),
+                command: if operation.undoes.is_some() { "redo" } else { "undo" }.into(),
+                detail: operation.detail.clone(),
+                file: only.map_or_else(|| operation.file.clone(), Path::to_owned),
+                format: operation.format.clone(),
+                state: Progress::Begun,
+                from: operation.to.clone(),
+                to: operation.from.clone(),
+                moved: operation.moved && only.is_none_or(|only| *only == operation.file),
+                undoes: Some(operation.op_id.clone()),
+                only: only.map(Path::to_owned),
+                steps: Vec::new(),
+            },
+        ),
+    }
 }
 
 /// Moves the steps whose undo gives a session its file back behind those that give it its other
