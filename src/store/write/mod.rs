@@ -145,25 +145,7 @@ pub fn carry_out(
     if options.dry_run {
         return check(files, plan, &guards, options);
     }
-    let main = files.path(0);
-    let file = guards.iter().find(|(file, _)| *file == 0).map(|(_, guard)| guard.path.clone());
-    let file = file.unwrap_or_else(|| std::fs::canonicalize(main).unwrap_or_else(|_| main.to_owned()));
-    let moved = plan.moved.clone();
-    let operation = Operation {
-        op_id: op_id(options.now),
-        time: options.now.iso(),
-        command: plan.verb.clone(),
-        detail: plan.detail.clone(),
-        file,
-        format: format.name().into(),
-        state: Progress::Begun,
-        moved: moved.is_some(),
-        from: moved.as_ref().and_then(|moved| moved.from.clone()),
-        to: moved.and_then(|moved| moved.to),
-        undoes: None,
-        only: None,
-        steps: Vec::new(),
-    };
+    let operation = operation_of(files, format, plan, &guards, options.now);
     let mut record = Record::begin(options, operation);
     record.expect(plan.targets.iter().filter(|target| !is_printed(target)).count());
     let mut ready = Vec::new();
@@ -200,14 +182,7 @@ pub fn carry_out(
     }
     let last = plan.targets.len();
     ready.extend(removes.into_iter().map(|step| (last, step)));
-    let print = |from: usize, to: usize, out: &mut dyn Write| -> Result<(), Refusal> {
-        for target in &plan.targets[from..to] {
-            if let Target::Create { path: None, pieces } = target {
-                fill(files, pieces, &mut Sink::to(&mut *out)).map_err(Refusal::Output)?;
-            }
-        }
-        Ok(())
-    };
+    let print = |from: usize, to: usize, out: &mut dyn Write| print(files, &plan.targets[from..to], out);
     // Output is printed only after everything before it was written.
     let mut printed = 0;
     let done = record.carry_out(ready, options, |at| {
@@ -226,6 +201,39 @@ pub fn carry_out(
         }
         Err(refusal) => Err(record.take_back(refusal, usize::MAX)),
     }
+}
+
+/// Returns what the log says of an operation before its steps are known.
+fn operation_of(files: &Files, format: Format, plan: &Plan, guards: &[(u16, Guard)], now: Time) -> Operation {
+    let main = files.path(0);
+    let file = guards.iter().find(|(file, _)| *file == 0).map(|(_, guard)| guard.path.clone());
+    let file = file.unwrap_or_else(|| std::fs::canonicalize(main).unwrap_or_else(|_| main.to_owned()));
+    let moved = plan.moved.clone();
+    Operation {
+        op_id: op_id(now),
+        time: now.iso(),
+        command: plan.verb.clone(),
+        detail: plan.detail.clone(),
+        file,
+        format: format.name().into(),
+        state: Progress::Begun,
+        moved: moved.is_some(),
+        from: moved.as_ref().and_then(|moved| moved.from.clone()),
+        to: moved.and_then(|moved| moved.to),
+        undoes: None,
+        only: None,
+        steps: Vec::new(),
+    }
+}
+
+/// Prints the new files among some targets that have no path.
+fn print(files: &Files, targets: &[Target], out: &mut dyn Write) -> Result<(), Refusal> {
+    for target in targets {
+        if let Target::Create { path: None, pieces } = target {
+            fill(files, pieces, &mut Sink::to(&mut *out)).map_err(Refusal::Output)?;
+        }
+    }
+    Ok(())
 }
 
 /// Prepares the steps of a target; none for one that is printed.
