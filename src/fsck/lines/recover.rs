@@ -442,28 +442,7 @@ impl Work<'_, '_> {
         let entries = parts.iter().filter(|part| part.is_entry()).count() + usize::from(joined.is_some());
         self.classed(check, line, "", message(check, line, entries));
         let old = self.old(line);
-        let mut lines: Vec<&[u8]> = Vec::new();
-        for part in &parts {
-            match part {
-                Part::Entry(range) => lines.push(&bytes[range.clone()]),
-                Part::Escaped(range, escaped_bytes) => {
-                    let grown = escaped_bytes.len() as i64 - range.len() as i64;
-                    let was = &bytes[range.clone()];
-                    let (same, behind) = differing(was, escaped_bytes);
-                    let was = short(&was[same..was.len() - behind]);
-                    let is = short(&escaped_bytes[same..escaped_bytes.len() - behind]);
-                    let words = "raw control characters in a string";
-                    self.change("escape", old, "", &was, &is, grown, words);
-                    lines.push(escaped_bytes);
-                }
-                Part::Piece(range) => {
-                    if bytes[range.start] == b'{' {
-                        self.torn(old, &bytes[range.clone()]);
-                    }
-                    self.set_aside(line, check, range.clone(), bytes);
-                }
-            }
-        }
+        let mut lines = self.lines_of(&parts, line, check, bytes);
         self.padded(line, blanks);
         let all = |lines: &[&[u8]]| lines.iter().map(|line| short(line)).collect::<Vec<_>>().join("\n");
         if entries > 1 && joined.is_none() {
@@ -498,6 +477,34 @@ impl Work<'_, '_> {
         let from = self.source.start_of_line(line.offset)?;
         self.edits.push(Edit { from, to, line: line.line, lines, new, fresh: false });
         Ok(Some(last))
+    }
+
+    /// Returns the lines of the parts of a line; pieces are set aside.
+    fn lines_of<'b>(&mut self, parts: &'b [Part], line: Bad, check: Check, bytes: &'b [u8]) -> Vec<&'b [u8]> {
+        let old = self.old(line);
+        let mut lines: Vec<&[u8]> = Vec::new();
+        for part in parts {
+            match part {
+                Part::Entry(range) => lines.push(&bytes[range.clone()]),
+                Part::Escaped(range, escaped_bytes) => {
+                    let grown = escaped_bytes.len() as i64 - range.len() as i64;
+                    let was = &bytes[range.clone()];
+                    let (same, behind) = differing(was, escaped_bytes);
+                    let was = short(&was[same..was.len() - behind]);
+                    let is = short(&escaped_bytes[same..escaped_bytes.len() - behind]);
+                    let words = "raw control characters in a string";
+                    self.change("escape", old, "", &was, &is, grown, words);
+                    lines.push(escaped_bytes);
+                }
+                Part::Piece(range) => {
+                    if bytes[range.start] == b'{' {
+                        self.torn(old, &bytes[range.clone()]);
+                    }
+                    self.set_aside(line, check, range.clone(), bytes);
+                }
+            }
+        }
+        lines
     }
 
     /// Returns the object that begins in a piece and continues in the lines after it, and its
