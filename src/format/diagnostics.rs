@@ -97,6 +97,55 @@ pub enum NoteKind {
     Flawed,
 }
 
+/// Notes the entries that a compaction or a summary names.
+#[inline]
+fn links_of_summary(line: &Line<'_>, kind: Kind, format: Format, note: &mut impl FnMut(NoteKind, Key)) {
+    let fields = &line.fields;
+    match kind {
+        Kind::Compaction if format != Format::Claude => {
+            let field = match format {
+                Format::Chimera => Field::FirstKeptSnake,
+                Format::PiDesign => Field::FirstKeptUuid,
+                _ => Field::FirstKeptId,
+            };
+            if let Some(kept) = fields.str(field).filter(|id| !id.raw.is_empty()) {
+                note(NoteKind::Kept, kept.key());
+            }
+        }
+        Kind::Summary => {
+            let from = fields.str(Field::FromId);
+            if let Some(from) = from.filter(|id| !id.raw.is_empty() && !id.equals("root")) {
+                note(NoteKind::From, from.key());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Notes what only entries of Claude Code have.
+#[inline]
+fn of_claude(line: &Line<'_>, link: &Link<'_>, note: &mut impl FnMut(NoteKind, Key)) {
+    let fields = &line.fields;
+    if let Some(parent) = fields.str(Field::LogicalParent).filter(|id| !id.raw.is_empty()) {
+        note(NoteKind::LogicalParent, parent.key());
+    }
+    if matches!(link.ty.map(|ty| ty.raw), Some(b"user" | b"assistant")) {
+        match fields.get(Field::Content) {
+            Value::String(text) if text.raw.is_empty() => note(NoteKind::EmptyContent, Key::NONE),
+            Value::Object => note(NoteKind::ObjectContent, Key::NONE),
+            _ => {}
+        }
+    }
+    if link.flags.has(Flags::EMPTY_TEXT) {
+        for _ in fields.blocks().filter(|block| block.kind == BlockKind::Text && block.empty) {
+            note(NoteKind::EmptyText, Key::NONE);
+        }
+    }
+    if let Some(agent) = fields.str(Field::ResultAgent).filter(|id| !id.raw.is_empty()) {
+        note(NoteKind::Agent, agent.key());
+    }
+}
+
 impl Diagnostics {
     /// Processes a line that is an entry.
     pub(super) fn entry(&mut self, line: &Line<'_>, link: &Link<'_>, ix: Ix, file: u16, format: Format) {
@@ -131,26 +180,7 @@ impl Diagnostics {
         if flaws::may_have(format, line, link, odd_call || odd_text) {
             note(NoteKind::Flawed, Key::NONE);
         }
-        match link.kind {
-            Kind::Compaction if !claude => {
-                let field = match format {
-                    Format::Chimera => Field::FirstKeptSnake,
-                    Format::PiDesign => Field::FirstKeptUuid,
-                    _ => Field::FirstKeptId,
-                };
-                if let Some(kept) = fields.str(field).filter(|id| !id.raw.is_empty()) {
-                    note(NoteKind::Kept, kept.key());
-                }
-            }
-            Kind::Summary => {
-                if let Some(from) =
-                    fields.str(Field::FromId).filter(|id| !id.raw.is_empty() && !id.equals("root"))
-                {
-                    note(NoteKind::From, from.key());
-                }
-            }
-            _ => {}
-        }
+        links_of_summary(line, link.kind, format, &mut note);
         if claude && link.id.is_none() {
             note(NoteKind::TurnWithoutId, Key::NONE);
         }
@@ -170,24 +200,7 @@ impl Diagnostics {
             }
         }
         if claude {
-            if let Some(parent) = fields.str(Field::LogicalParent).filter(|id| !id.raw.is_empty()) {
-                note(NoteKind::LogicalParent, parent.key());
-            }
-            if matches!(link.ty.map(|ty| ty.raw), Some(b"user" | b"assistant")) {
-                match fields.get(Field::Content) {
-                    Value::String(text) if text.raw.is_empty() => note(NoteKind::EmptyContent, Key::NONE),
-                    Value::Object => note(NoteKind::ObjectContent, Key::NONE),
-                    _ => {}
-                }
-            }
-            if link.flags.has(Flags::EMPTY_TEXT) {
-                for _ in fields.blocks().filter(|block| block.kind == BlockKind::Text && block.empty) {
-                    note(NoteKind::EmptyText, Key::NONE);
-                }
-            }
-            if let Some(agent) = fields.str(Field::ResultAgent).filter(|id| !id.raw.is_empty()) {
-                note(NoteKind::Agent, agent.key());
-            }
+            of_claude(line, link, &mut note);
             if nested && let Some(bytes) = line.bytes {
                 // The inside of a result's blocks is deeper than the reader looks.
                 image |= memchr::memmem::find(bytes, b"\"image\"").is_some();
