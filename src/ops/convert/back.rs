@@ -56,7 +56,7 @@ pub(super) fn convert(
         Ok(()) => back.touched_lines(),
         Err(why) => return Ok(Err(why)),
     };
-    let Some(mut lines) = lines else {
+    let Some(lines) = lines else {
         return Ok(Err("an entry that was changed shares a line with others"));
     };
     let labels = back.changed_labels()?;
@@ -85,57 +85,19 @@ pub(super) fn convert(
     {
         return Ok(Err("lines of Codex can't be changed"));
     }
-    // Reading the old session costs a context for each branch: only now.
-    let old_conversation = conversation::read(back.old, &tips(back.old)?)?;
-    let mut changed = conversation.clone();
-    think(&mut changed, options.to, options.thinking);
-    let renamed = if options.map_tools { tools::rename(&mut changed, options.to) } else { BTreeMap::new() };
-    let own = Options {
-        session: if is_copy { options.session.clone() } else { old.id().unwrap_or_default() },
-        cwd: cwd_of(&old).unwrap_or_else(|| options.cwd.clone()),
-        ..options.clone()
-    };
-    let mut writer = Writer::new(changed, &own, fresh, now);
-    writer.has_compactions = true;
-    if let Err(why) = back.give_ids(&mut writer, &old_conversation)? {
-        return Ok(Err(why));
-    }
-    writer.turns();
-    back.replace(&mut writer, &mut lines);
-    let appended: Vec<usize> = (0..back.is_new.len())
-        .filter(|at| back.is_new[*at] && !writer.fixed.contains_key(at) && writer.ids[*at].is_some())
-        .collect();
-    let mut tail = Vec::new();
-    for at in &appended {
-        tail.extend_from_slice(&writer.out[writer.ranges[*at].clone()]);
-    }
-    writer.out = tail;
-    back.ending(&mut writer, !appended.is_empty(), is_moved, &labels, name.as_deref())?;
-    let tail = std::mem::take(&mut writer.out);
-    let kept = lines.iter().filter(|line| **line == Line::Keep).count();
-    let bytes = back.file(&lines, &tail, name.as_deref(), is_copy.then_some(own.session.as_str()))?;
-    if let Err(why) = back.prove(&bytes)? {
-        return Ok(Err(why));
-    }
-    let mut made = back.conversion(bytes, &writer.conversation, kept);
-    for (target, label) in labels {
-        let is_kept = match target {
-            Labeled::Entry(_) => !is_flat,
-            Labeled::Turn(at) => !is_flat && writer.ids[at].is_some(),
-        };
-        if !is_kept && label.is_some() {
-            made.losses.entry("labels").or_default().push(match target {
-                Labeled::Entry(_) => None,
-                Labeled::Turn(at) => conversation.turns[at].entry,
-            });
-        }
-    }
-    made.session = own.session;
-    made.renamed = renamed;
-    if is_copy {
-        made.began = None;
-    }
-    Ok(Ok(made))
+    back.write_touched(Touched { lines, labels, name, is_moved, is_copy }, options, fresh, now)
+}
+
+/// What differs from the old session.
+struct Touched {
+    /// What becomes of each of its lines.
+    lines: Vec<Line>,
+    labels: Vec<(Labeled, Option<String>)>,
+    name: Option<String>,
+    /// Whether HEAD is elsewhere.
+    is_moved: bool,
+    /// Whether the result is another session.
+    is_copy: bool,
 }
 
 struct Back<'a> {
@@ -211,6 +173,81 @@ impl Back<'_> {
             at = self.original.made[parent].parent.filter(|next| *next < parent);
         }
         false
+    }
+
+    /// Writes the lines that were touched in the format of the old session, among those that were not.
+    fn write_touched(
+        &self,
+        touched: Touched,
+        options: &Options,
+        fresh: &mut Ids,
+        now: Time,
+    ) -> Result<Result<Conversion, &'static str>, Error> {
+        let Touched { mut lines, labels, name, is_moved, is_copy } = touched;
+        let old = self.old.session;
+        // Reading the old session costs a context for each branch: only now.
+        let old_conversation = conversation::read(self.old, &tips(self.old)?)?;
+        let mut changed = self.conversation.clone();
+        think(&mut changed, options.to, options.thinking);
+        let renamed =
+            if options.map_tools { tools::rename(&mut changed, options.to) } else { BTreeMap::new() };
+        let own = Options {
+            session: if is_copy { options.session.clone() } else { old.id().unwrap_or_default() },
+            cwd: cwd_of(old).unwrap_or_else(|| options.cwd.clone()),
+            ..options.clone()
+        };
+        let mut writer = Writer::new(changed, &own, fresh, now);
+        writer.has_compactions = true;
+        if let Err(why) = self.give_ids(&mut writer, &old_conversation)? {
+            return Ok(Err(why));
+        }
+        writer.turns();
+        self.replace(&mut writer, &mut lines);
+        let appended: Vec<usize> = (0..self.is_new.len())
+            .filter(|at| self.is_new[*at] && !writer.fixed.contains_key(at) && writer.ids[*at].is_some())
+            .collect();
+        let mut tail = Vec::new();
+        for at in &appended {
+            tail.extend_from_slice(&writer.out[writer.ranges[*at].clone()]);
+        }
+        writer.out = tail;
+        self.ending(&mut writer, !appended.is_empty(), is_moved, &labels, name.as_deref())?;
+        let tail = std::mem::take(&mut writer.out);
+        let kept = lines.iter().filter(|line| **line == Line::Keep).count();
+        let bytes = self.file(&lines, &tail, name.as_deref(), is_copy.then_some(own.session.as_str()))?;
+        if let Err(why) = self.prove(&bytes)? {
+            return Ok(Err(why));
+        }
+        let mut made = self.conversion(bytes, &writer.conversation, kept);
+        self.lose_labels(labels, &writer, &mut made.losses);
+        made.session = own.session;
+        made.renamed = renamed;
+        if is_copy {
+            made.began = None;
+        }
+        Ok(Ok(made))
+    }
+
+    /// Notes the labels that the new session can't have.
+    fn lose_labels(
+        &self,
+        labels: Vec<(Labeled, Option<String>)>,
+        writer: &Writer<'_>,
+        losses: &mut BTreeMap<&'static str, Vec<Option<Ix>>>,
+    ) {
+        let is_flat = self.original.format == Format::Codex;
+        for (target, label) in labels {
+            let is_kept = match target {
+                Labeled::Entry(_) => !is_flat,
+                Labeled::Turn(at) => !is_flat && writer.ids[at].is_some(),
+            };
+            if !is_kept && label.is_some() {
+                losses.entry("labels").or_default().push(match target {
+                    Labeled::Entry(_) => None,
+                    Labeled::Turn(at) => self.conversation.turns[at].entry,
+                });
+            }
+        }
     }
 
     /// Returns what becomes of each line; `None` if an entry was changed that was made from a part of a
