@@ -84,32 +84,10 @@ pub fn plan(
         }
     };
     let mut lines = Lines::new(whole, fresh, now)?;
-    let why = "is a new entry";
     let (id, head) = if session.format == Format::Claude {
         claude_rows(whole, addition, parent, keep.as_deref().unwrap_or_default(), &mut lines)?
     } else {
-        let raw = parent.map(|ix| whole.raw_id(ix)).transpose()?;
-        let make = |new: &New<'_>| session.format.dialect().addition(new, &addition);
-        let probe = make(&New { id: "", parent: None, now });
-        if probe.is_none() {
-            return Err(Error::NoPlace {
-                what: format!(
-                    "the format {} has no entry of the kind `{}`",
-                    session.format.name(),
-                    addition.kind()
-                ),
-                instead: None,
-            });
-        }
-        let id = lines.add_under(raw, why, make)?;
-        // An entry that the model does not see does not move HEAD.
-        let head = match (addition, parent) {
-            (Addition::Custom { .. }, Some(parent)) => {
-                whole.name(super::label::below_labels(session, parent))?
-            }
-            _ => id.clone(),
-        };
-        (id, head)
+        dialect_rows(whole, addition, parent, &mut lines, now)?
     };
     let mut plan = Plan { verb: "append".into(), ..Plan::default() };
     let from = session.head.entry.map(|head| whole.name(head)).transpose()?;
@@ -217,6 +195,39 @@ fn tokens_before(whole: Snapshot<'_>, parent: Ix) -> io::Result<u64> {
     Ok(0)
 }
 
+/// Adds the line of a format other than Claude Code's; returns the id of the new entry, and that of HEAD.
+fn dialect_rows(
+    whole: Snapshot<'_>,
+    addition: Addition<'_>,
+    parent: Option<Ix>,
+    lines: &mut Lines<'_>,
+    now: Time,
+) -> Result<(String, String), Error> {
+    let session = whole.session;
+    let raw = parent.map(|ix| whole.raw_id(ix)).transpose()?;
+    let make = |new: &New<'_>| session.format.dialect().addition(new, &addition);
+    let probe = make(&New { id: "", parent: None, now });
+    if probe.is_none() {
+        return Err(Error::NoPlace {
+            what: format!(
+                "the format {} has no entry of the kind `{}`",
+                session.format.name(),
+                addition.kind()
+            ),
+            instead: None,
+        });
+    }
+    let id = lines.add_under(raw, "is a new entry", make)?;
+    // An entry that the model does not see does not move HEAD.
+    let head = match (addition, parent) {
+        (Addition::Custom { .. }, Some(parent)) => {
+            whole.name(super::label::below_labels(session, parent))?
+        }
+        _ => id.clone(),
+    };
+    Ok((id, head))
+}
+
 /// Adds the lines of a transcript of Claude Code; returns the id of the new entry, and that of
 /// HEAD.
 fn claude_rows(
@@ -227,17 +238,7 @@ fn claude_rows(
     lines: &mut Lines<'_>,
 ) -> Result<(String, String), Error> {
     let session = whole.session;
-    if let Some(parent) = parent
-        && (session.entries.file(parent) != 0 || session.entries.flags(parent).has(Flags::SIDECHAIN))
-    {
-        return Err(Error::NoPlace {
-            what: format!(
-                "{} is in the transcript of a subagent, from which the agent can't continue",
-                whole.name(parent)?
-            ),
-            instead: None,
-        });
-    }
+    refuse_subagent(whole, parent)?;
     let like = match parent.or_else(|| session.entries.all().find(|ix| session.entries.kind(*ix).is_turn())) {
         Some(ix) => whole.line(ix)?,
         None => Vec::new(),
@@ -278,9 +279,8 @@ fn claude_rows(
         }
         Addition::Compaction { summary, tokens_before, .. } => {
             let boundary = lines.fresh_id();
-            let kept: Vec<Ix> =
-                kept.iter().copied().filter(|ix| session.entries.key(*ix).is_some()).collect();
-            let ids = kept.iter().map(|ix| whole.id(*ix)).collect::<io::Result<Vec<String>>>()?;
+            let kept = kept_with_ids(whole, kept)?;
+            let ids: Vec<String> = kept.iter().map(|(_, id)| id.clone()).collect();
             let made = added_entries::Compaction {
                 boundary: &boundary,
                 summary: &entry,
@@ -292,10 +292,8 @@ fn claude_rows(
             let [above, below] = added_entries::compaction(envelope, made);
             lines.push_made(above, &boundary, "marks the compaction");
             lines.push_made(below, &entry, "is the summary");
-            let turns = || kept.iter().zip(&ids).rev();
-            if let Some((_, id)) = turns().find(|(ix, _)| session.entries.kind(**ix).is_turn()) {
-                head.clone_from(id);
-            }
+            let turn = kept.into_iter().rev().find(|(ix, _)| session.entries.kind(*ix).is_turn());
+            head = turn.map_or(head, |(_, id)| id);
             parent.map(|ix| switch::claude::newest_prompt(whole, ix)).transpose()?.flatten()
         }
         Addition::Custom { .. } | Addition::Edit { .. } => {
@@ -325,6 +323,29 @@ fn claude_rows(
         });
     }
     Ok((entry, head))
+}
+
+/// Refuses a parent in the transcript of a subagent.
+fn refuse_subagent(whole: Snapshot<'_>, parent: Option<Ix>) -> Result<(), Error> {
+    let entries = &whole.session.entries;
+    match parent {
+        Some(parent) if entries.file(parent) != 0 || entries.flags(parent).has(Flags::SIDECHAIN) => {
+            Err(Error::NoPlace {
+                what: format!(
+                    "{} is in the transcript of a subagent, from which the agent can't continue",
+                    whole.name(parent)?
+                ),
+                instead: None,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the entries that a compaction keeps and can name, with their ids.
+fn kept_with_ids(whole: Snapshot<'_>, kept: &[Ix]) -> io::Result<Vec<(Ix, String)>> {
+    let named = kept.iter().copied().filter(|ix| whole.session.entries.key(*ix).is_some());
+    named.map(|ix| Ok((ix, whole.id(ix)?))).collect()
 }
 
 /// Reads the session as it would be. Returns whether HEAD is where it should be, and the model sees

@@ -215,19 +215,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             as_document(args, form, &read, &chosen, &mut redaction, ui)?.into_bytes()
         }
     };
-    match output {
-        Some(path) => {
-            let mut output = Output::create(path)?;
-            output.write_all(&written)?;
-            output.finish(&read.opened, None, ui)?;
-        }
-        None if form == Form::Txt => {
-            let written = String::from_utf8_lossy(&written);
-            let shown = written.lines().map(text::safe).collect::<Vec<_>>().join("\n");
-            writeln!(ui.out(), "{}", shown.trim_end())?;
-        }
-        None => ui.out().write_all(&written)?,
-    }
+    write_document(&written, form, output, &read, ui)?;
     ui.out().flush()?;
     if !ui.look.quiet {
         let what = match form {
@@ -237,15 +225,46 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         note_exported(output, &what, ui);
     }
     redaction.print_counts(ui);
-    if form == Form::Jsonl && redaction.is_off() && !args.no_redact {
+    if form == Form::Jsonl {
+        hint_secrets(args, &redaction, ui);
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes a document or a session to its file, or prints it.
+fn write_document(
+    written: &[u8],
+    form: Form,
+    output: Option<&Path>,
+    read: &ThreadView,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
+    match output {
+        Some(path) => {
+            let mut output = Output::create(path)?;
+            output.write_all(written)?;
+            output.finish(&read.opened, None, ui)?;
+        }
+        None if form == Form::Txt => {
+            let written = String::from_utf8_lossy(written);
+            let shown = written.lines().map(text::safe).collect::<Vec<_>>().join("\n");
+            writeln!(ui.out(), "{}", shown.trim_end())?;
+        }
+        None => ui.out().write_all(written)?,
+    }
+    Ok(())
+}
+
+/// Says what an exported session has of secrets, or lacks without them.
+fn hint_secrets(args: &Args, redaction: &Redaction, ui: &mut Ui) {
+    if redaction.is_off() && !args.no_redact {
         ui.hint(
             "secrets are in it as they are in the session; `--redact` marks them out, `--check` only looks",
         );
     }
-    if form == Form::Jsonl && !redaction.is_clean() {
+    if !redaction.is_clean() {
         ui.hint("an agent that continues this session may fail where it needs a redacted value");
     }
-    Ok(Exit::Done)
 }
 
 /// Exports all sessions of a project, or of all projects.

@@ -47,24 +47,7 @@ pub(super) fn follow(
     // file.
     let mut end = End::take(&opened);
     loop {
-        let new: Vec<Ix> = match &behind {
-            None => {
-                let path =
-                    keep.end_of_path(&opened).into_iter().flat_map(|end| opened.session.tree.ancestors(end));
-                let mut last = some_of(&opened, keep, path, args.count.unwrap_or(FIRST))?;
-                last.reverse();
-                last
-            }
-            Some(Behind::Byte(byte)) => some_of(&opened, keep, from(&opened.session, *byte), usize::MAX)?,
-            Some(Behind::Known { keys, are_all }) => {
-                let entries = &opened.session.entries;
-                let is_new = |ix: &Ix| !keys.contains(&entries.key(*ix));
-                // If only the last entries are known, the others come before them.
-                let last = entries.all().rev().find(|ix| !is_new(ix)).filter(|_| !are_all);
-                let new = entries.all().filter(|ix| last.is_none_or(|last| *ix > last)).filter(is_new);
-                some_of(&opened, keep, new, usize::MAX)?
-            }
-        };
+        let new = entries_after(behind.as_ref(), &opened, args, keep)?;
         let mut printer = Printer::new(&opened, args, keep, global);
         printer.first = behind.is_none();
         for ix in new {
@@ -114,6 +97,33 @@ pub(super) fn follow(
         behind = Some(same.map_or_else(known, Behind::Byte));
         (opened, end) = (now, next);
     }
+}
+
+/// Returns the entries to be printed: those after what is known, or the end of the path to HEAD if nothing was printed yet.
+fn entries_after(
+    behind: Option<&Behind>,
+    opened: &Opened,
+    args: &Args,
+    keep: &Filter,
+) -> io::Result<Vec<Ix>> {
+    Ok(match behind {
+        None => {
+            let path =
+                keep.end_of_path(opened).into_iter().flat_map(|end| opened.session.tree.ancestors(end));
+            let mut last = some_of(opened, keep, path, args.count.unwrap_or(FIRST))?;
+            last.reverse();
+            last
+        }
+        Some(Behind::Byte(byte)) => some_of(opened, keep, from(&opened.session, *byte), usize::MAX)?,
+        Some(Behind::Known { keys, are_all }) => {
+            let entries = &opened.session.entries;
+            let is_new = |ix: &Ix| !keys.contains(&entries.key(*ix));
+            // If only the last entries are known, the others come before them.
+            let last = entries.all().rev().find(|ix| !is_new(ix)).filter(|_| !are_all);
+            let new = entries.all().filter(|ix| last.is_none_or(|last| *ix > last)).filter(is_new);
+            some_of(opened, keep, new, usize::MAX)?
+        }
+    })
 }
 
 /// Reads the session again after it changed.

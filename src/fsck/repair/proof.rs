@@ -141,35 +141,18 @@ pub(super) fn prove(
     compare_lines(examined, source, &new, result.changes, &mut failed)?;
     let moved: HashSet<Key> = result.moved.iter().copied().collect();
     let off_path = |key: Key| gone.contains(&key) || moved.contains(&key);
-    let path = aim.head.into_iter().flat_map(|head| before.tree.ancestors(head));
-    let removed = path.filter(|ix| off_path(before.entries.key(*ix))).count();
+    let removed = aim.head.into_iter().flat_map(|head| before.tree.ancestors(head));
+    let removed = removed.filter(|ix| off_path(before.entries.key(*ix))).count();
     let path = (aim.depth, session.depth());
     let pairs = (pairs_on_path(before), pairs_on_path(&session));
     // A requested pointer to the newest turn may lead to a shorter path.
     let led_away = options.with.has(Check::StalePointer);
-    if path.1 + removed < path.0 && !led_away {
-        lost_position = true;
-        failed.push(format!(
-            "the path to HEAD would have {}, but has {} now",
-            Count("entry", "entries", path.1),
-            path.0
-        ));
-    }
+    let shorter = (path.1 + removed < path.0 && !led_away).then_some(path);
+    let fewer_pairs = (pairs.1 + removed < pairs.0 && !led_away).then_some(pairs);
     let head = aim.head.filter(|_| aim.exact).map(|head| before.entries.key(head));
-    if let Some(head) = head.and_then(|head| session.find(head))
-        && !session.head.exact.is_some_and(|now| session.tree.is_ancestor(head, now))
-    {
-        lost_position = true;
-        failed.push("HEAD would be on another branch".into());
-    }
-    if pairs.1 + removed < pairs.0 && !led_away {
-        lost_position = true;
-        failed.push(format!(
-            "the path would contain {}, but contains {} now",
-            Count("tool pair", "tool pairs", pairs.1),
-            pairs.0
-        ));
-    }
+    let count = failed.len();
+    compare_paths(&session, head, shorter, fewer_pairs, &mut failed);
+    lost_position |= failed.len() > count;
     Ok(Proof {
         path,
         agents_path: (examined.reachable, agents.as_ref().unwrap_or(&session).loaded()),
@@ -182,6 +165,30 @@ pub(super) fn prove(
         compared,
         lines: hash_of(&new),
     })
+}
+
+/// Notes what the path to HEAD lost: the entry `head` that it has to pass, entries or tool pairs. Those are the numbers before and
+/// after, if there are fewer.
+fn compare_paths(
+    session: &Session,
+    head: Option<Key>,
+    shorter: Option<(usize, usize)>,
+    fewer_pairs: Option<(usize, usize)>,
+    failed: &mut Vec<String>,
+) {
+    if let Some((was, is)) = shorter {
+        let is = Count("entry", "entries", is);
+        failed.push(format!("the path to HEAD would have {is}, but has {was} now"));
+    }
+    if let Some(head) = head.and_then(|head| session.find(head))
+        && !session.head.exact.is_some_and(|now| session.tree.is_ancestor(head, now))
+    {
+        failed.push("HEAD would be on another branch".into());
+    }
+    if let Some((was, is)) = fewer_pairs {
+        let is = Count("tool pair", "tool pairs", is);
+        failed.push(format!("the path would contain {is}, but contains {was} now"));
+    }
 }
 
 /// Returns the session as the agent reads it, if that differs from the one in which the first copy

@@ -66,19 +66,18 @@ impl Round<'_> {
         findings: &[Finding],
         options: &RepairOptions,
     ) -> io::Result<()> {
-        let mut links: Vec<&Finding> = findings
-            .iter()
-            .filter(|finding| {
-                matches!(
-                    finding.check,
-                    Check::DanglingParent
-                        | Check::ParentCycle
-                        | Check::IdCase
-                        | Check::UnknownTypeLink
-                        | Check::UnexpectedRoot
-                ) && options.wants(finding)
-            })
-            .collect();
+        let is_link = |check: Check| {
+            matches!(
+                check,
+                Check::DanglingParent
+                    | Check::ParentCycle
+                    | Check::IdCase
+                    | Check::UnknownTypeLink
+                    | Check::UnexpectedRoot
+            )
+        };
+        let links = findings.iter().filter(|finding| is_link(finding.check) && options.wants(finding));
+        let mut links: Vec<&Finding> = links.collect();
         if links.is_empty() {
             return Ok(());
         }
@@ -127,17 +126,7 @@ impl Round<'_> {
                 }
                 _ => {}
             }
-            let place = place.filter(|place| match place {
-                Place::Under(to) => forest.attach(ix, *to),
-                Place::Root => true,
-            });
-            let place = place.unwrap_or_else(|| match self.nearest(ix, &candidates, &mut forest) {
-                Some(to) => {
-                    forest.attach(ix, to);
-                    Place::Under(to)
-                }
-                None => Place::Root,
-            });
+            let place = self.attach(ix, place, &candidates, &mut forest);
             if check == Check::DanglingParent && !lost.parent.is_empty() {
                 known.given.entry((lost.parent, self.strand(ix))).or_insert(place);
             }
@@ -223,6 +212,27 @@ impl Round<'_> {
         }
         draft.restored.insert(lost.parent.clone());
         Ok(true)
+    }
+
+    /// Attaches an entry at its place, or at the nearest one if there is none or it would be below itself.
+    fn attach(
+        &self,
+        ix: Ix,
+        place: Option<Place>,
+        candidates: &Candidates,
+        forest: &mut DisjointSets,
+    ) -> Place {
+        let place = place.filter(|place| match place {
+            Place::Under(to) => forest.attach(ix, *to),
+            Place::Root => true,
+        });
+        place.unwrap_or_else(|| match self.nearest(ix, candidates, forest) {
+            Some(to) => {
+                forest.attach(ix, to);
+                Place::Under(to)
+            }
+            None => Place::Root,
+        })
     }
 
     /// Returns the nearest earlier entry of the file that can be a parent and is not a descendant

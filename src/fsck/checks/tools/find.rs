@@ -102,6 +102,9 @@ pub(in crate::fsck) fn is_not_sent(session: &Session, source: &dyn Source, ix: I
     Ok(&*content.role == "assistant" && matches!(content.ended.as_deref(), Some("error" | "aborted")))
 }
 
+/// A finding about a tool call or result: its entry, the check, the other entry, and the id.
+type Found = (Ix, Check, Option<Ix>, Key);
+
 impl Finder<'_> {
     /// Checks for tool calls without results, and for misplaced results.
     pub(crate) fn tools(&mut self) -> io::Result<()> {
@@ -114,35 +117,7 @@ impl Finder<'_> {
         let are_placed = !in_place || self.are_placed(&paired);
         let mut tools = if are_placed { paired.doubtful() } else { all().collect() };
         tools.sort_unstable_by_key(|tool| (tool.id, tool.entry, tool.result));
-        let mut found: Vec<(Ix, Check, Option<Ix>, Key)> = Vec::new();
-        for group in tools.chunk_by(|one, other| one.id == other.id) {
-            let calls = || group.iter().filter(|tool| !tool.result);
-            let results = || group.iter().filter(|tool| tool.result);
-            let key = group[0].id;
-            match (calls().count(), results().count()) {
-                (0, _) => found.extend(results().map(|r| (r.entry, Check::OrphanToolResult, None, key))),
-                (_, 0) => found.extend(calls().map(|c| (c.entry, Check::UnpairedToolUse, None, key))),
-                _ => {
-                    let again = repeated(group, session, &self.lineage);
-                    found.extend(
-                        again
-                            .into_iter()
-                            .map(|(result, other)| (result, Check::DuplicateToolResult, Some(other), key)),
-                    );
-                }
-            }
-            if session.format == Format::Claude && calls().count() > 1 {
-                let calls: Vec<Ix> = calls().map(|tool| tool.entry).collect();
-                for (at, call) in calls.iter().enumerate().skip(1) {
-                    let before = &calls[at.saturating_sub(16)..at];
-                    if let Some(above) =
-                        before.iter().find(|above| *above != call && self.is_above(**above, *call))
-                    {
-                        found.push((*call, Check::DuplicateToolId, Some(*above), key));
-                    }
-                }
-            }
-        }
+        let mut found = self.unpaired(&tools);
         if !are_placed {
             self.misplaced(&tools, &mut found);
         }
@@ -196,6 +171,42 @@ impl Finder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns calls without a result, results without a call, and those with the id of another. `tools` are sorted by
+    /// their ids.
+    fn unpaired(&self, tools: &[ToolRef]) -> Vec<Found> {
+        let session = self.session;
+        let mut found: Vec<Found> = Vec::new();
+        for group in tools.chunk_by(|one, other| one.id == other.id) {
+            let calls = || group.iter().filter(|tool| !tool.result);
+            let results = || group.iter().filter(|tool| tool.result);
+            let key = group[0].id;
+            match (calls().count(), results().count()) {
+                (0, _) => found.extend(results().map(|r| (r.entry, Check::OrphanToolResult, None, key))),
+                (_, 0) => found.extend(calls().map(|c| (c.entry, Check::UnpairedToolUse, None, key))),
+                _ => {
+                    let again = repeated(group, session, &self.lineage);
+                    found.extend(
+                        again
+                            .into_iter()
+                            .map(|(result, other)| (result, Check::DuplicateToolResult, Some(other), key)),
+                    );
+                }
+            }
+            if session.format == Format::Claude && calls().count() > 1 {
+                let calls: Vec<Ix> = calls().map(|tool| tool.entry).collect();
+                for (at, call) in calls.iter().enumerate().skip(1) {
+                    let before = &calls[at.saturating_sub(16)..at];
+                    if let Some(above) =
+                        before.iter().find(|above| *above != call && self.is_above(**above, *call))
+                    {
+                        found.push((*call, Check::DuplicateToolId, Some(*above), key));
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// Returns the first calls with an id in replies that are sent, at most two: one may be in the
