@@ -32,28 +32,6 @@ enum Place {
     Root,
 }
 
-/// An entry whose link is repaired.
-struct Lost<'l> {
-    ix: Ix,
-    line: &'l [u8],
-    /// Its parent, as its line has it.
-    named: &'l [u8],
-    /// The id of its parent, or empty.
-    parent: String,
-}
-
-/// What tells the places of orphans.
-struct Known<'r> {
-    evidence: Evidence,
-    names: HashMap<Key, Option<Ix>>,
-    torn: TornLines<'r>,
-    /// The turn right above an entry, if that turn lost its id.
-    turns: HashMap<Ix, &'r Note>,
-    /// The places of the children of one missing parent. They may be on several strands, and no
-    /// strand is attached to another.
-    given: HashMap<(String, Strand), Place>,
-}
-
 /// The maximum number of entries above an orphan that are tried as its parent.
 const MOST_TRIED: usize = 20_000;
 
@@ -66,18 +44,19 @@ impl Round<'_> {
         findings: &[Finding],
         options: &RepairOptions,
     ) -> io::Result<()> {
-        let is_link = |check: Check| {
-            matches!(
-                check,
-                Check::DanglingParent
-                    | Check::ParentCycle
-                    | Check::IdCase
-                    | Check::UnknownTypeLink
-                    | Check::UnexpectedRoot
-            )
-        };
-        let links = findings.iter().filter(|finding| is_link(finding.check) && options.wants(finding));
-        let mut links: Vec<&Finding> = links.collect();
+        let mut links: Vec<&Finding> = findings
+            .iter()
+            .filter(|finding| {
+                matches!(
+                    finding.check,
+                    Check::DanglingParent
+                        | Check::ParentCycle
+                        | Check::IdCase
+                        | Check::UnknownTypeLink
+                        | Check::UnexpectedRoot
+                ) && options.wants(finding)
+            })
+            .collect();
         if links.is_empty() {
             return Ok(());
         }
@@ -85,50 +64,95 @@ impl Round<'_> {
         let session = self.session;
         let mut forest = DisjointSets::build(session);
         let candidates = self.candidates();
-        let mut known = self.known(&links)?;
+        let evidence = Evidence::gather(self, &links)?;
         let mut strays = HashMap::new();
+        let names = self.names(&links)?;
+        let torn = TornLines::new(self.recovery);
         let stray: HashMap<Key, &Note> =
             self.notes_of(NoteKind::StrayId).map(|note| (note.key, note)).collect();
+        // The turn right above an entry, if that turn lost its id.
+        let mut turns: HashMap<Ix, &Note> = self
+            .notes_of(NoteKind::TurnWithoutId)
+            .map(|note| match session.entries.on_line(note.file, u64::from(note.line)) {
+                // It is an entry itself, and the next one becomes its child.
+                Some(turn) => (Ix(turn.0 + 1), note),
+                None => (note.entry, note),
+            })
+            .collect();
+        // The places of the children of one missing parent. They may be on several strands, and no
+        // strand is attached to another.
+        let mut given: HashMap<(String, Strand), Place> = HashMap::new();
         for finding in links {
             let Some(ix) = finding.entry else { continue };
             let line = self.source.bytes(session.span(ix))?;
-            let lost = Lost {
-                ix,
-                line: &line,
-                named: member_at(&line, &[session.format.names().parent]).unwrap_or(b"null"),
-                parent: id_of(&line, &[session.format.names().parent]).unwrap_or_default(),
-            };
+            let named = member_at(&line, &[session.format.names().parent]).unwrap_or(b"null");
+            let parent = id_of(&line, &[session.format.names().parent]).unwrap_or_default();
             let check = finding.check;
             let mut place = None;
             match check {
                 Check::IdCase => place = finding.other.map(Place::Under),
                 Check::UnknownTypeLink => {
-                    let above = self.above_strays(&lost.parent, &stray, &mut strays)?;
-                    let above =
-                        above.and_then(|id| known.names.get(&Key::hash(id.as_bytes())).copied().flatten());
+                    let above = self.above_strays(&parent, &stray, &mut strays)?;
+                    let above = above.and_then(|id| names.get(&Key::hash(id.as_bytes())).copied().flatten());
                     place = above.map(Place::Under);
                 }
                 Check::DanglingParent => {
-                    if self.restores_parent(draft, &lost, &mut forest)? {
+                    if draft.restored.contains(&parent) {
                         continue;
                     }
-                    place = self.told_place(&lost, &known);
+                    if parent.is_empty()
+                        && let Some(before) = ix.0.checked_sub(1).map(Ix)
+                        && id_of(&draft.bytes(ix)?, &[session.format.names().parent]).is_some()
+                        && forest.attach(ix, before)
+                    {
+                        // It became a child of the entry right above it, when that got its id.
+                        continue;
+                    }
+                    place = evidence.of_reply(session, ix).or_else(|| evidence.after_kept(self, ix, &parent));
+                    // The boundary's own link is stronger evidence than the places of its siblings.
+                    place = place.or_else(|| self.logical_parent(ix, &line, &names));
+                    if place.is_none() && !parent.is_empty() {
+                        place = given.get(&(parent.clone(), self.strand(ix))).copied();
+                    }
                     if place.is_none() && options.strategy(check) == Some("root") {
                         place = Some(Place::Root);
                     }
-                    if place.is_none() && self.restore_parent(draft, &lost, &mut known)? {
+                    if place.is_none()
+                        && let Some(turn) = turns.remove(&ix)
+                        && self.is_of_strand(turn, ix)?
+                    {
+                        let span = Span { file: turn.file, offset: turn.offset, len: turn.len };
+                        draft.set_at(span, u64::from(turn.line), &parent, &["uuid"], named, check)?;
+                        draft.restored.insert(parent);
+                        continue;
+                    }
+                    if place.is_none()
+                        && let Some(before) = self.with_empty_id(ix).filter(|_| !parent.is_empty())
+                    {
+                        draft.set(before, &[session.format.names().id], named, check)?;
+                        draft.restored.insert(parent);
                         continue;
                     }
                     if place.is_none() {
-                        place = self.evidence(ix, &lost.parent, &known.names, &known.torn)?;
+                        place = self.evidence(ix, &parent, &names, &torn)?;
                     }
-                    place = place.or_else(|| known.evidence.of_prompt(ix));
+                    place = place.or_else(|| evidence.of_prompt(ix));
                 }
                 _ => {}
             }
-            let place = self.attach(ix, place, &candidates, &mut forest);
-            if check == Check::DanglingParent && !lost.parent.is_empty() {
-                known.given.entry((lost.parent, self.strand(ix))).or_insert(place);
+            let place = place.filter(|place| match place {
+                Place::Under(to) => forest.attach(ix, *to),
+                Place::Root => true,
+            });
+            let place = place.unwrap_or_else(|| match self.nearest(ix, &candidates, &mut forest) {
+                Some(to) => {
+                    forest.attach(ix, to);
+                    Place::Under(to)
+                }
+                None => Place::Root,
+            });
+            if check == Check::DanglingParent && !parent.is_empty() {
+                given.entry((parent, self.strand(ix))).or_insert(place);
             }
             let id = match place {
                 Place::Under(to) => draft.link_to(to)?,
@@ -138,101 +162,6 @@ impl Round<'_> {
             draft.set(ix, &[session.format.names().parent], &id.unwrap_or_else(|| json(None)), check)?;
         }
         Ok(())
-    }
-
-    /// Gathers what tells the places of orphans.
-    fn known(&self, links: &[&Finding]) -> io::Result<Known<'_>> {
-        let session = self.session;
-        let turns = self.notes_of(NoteKind::TurnWithoutId).map(|note| {
-            match session.entries.on_line(note.file, u64::from(note.line)) {
-                // It is an entry itself, and the next one becomes its child.
-                Some(turn) => (Ix(turn.0 + 1), note),
-                None => (note.entry, note),
-            }
-        });
-        Ok(Known {
-            evidence: Evidence::gather(self, links)?,
-            names: self.names(links)?,
-            torn: TornLines::new(self.recovery),
-            turns: turns.collect(),
-            given: HashMap::new(),
-        })
-    }
-
-    /// Returns whether the missing parent of an entry is there again: it got its id back, or the entry right above got
-    /// one and took the entry for its child.
-    fn restores_parent(
-        &self,
-        draft: &mut Draft<'_>,
-        lost: &Lost<'_>,
-        forest: &mut DisjointSets,
-    ) -> io::Result<bool> {
-        if draft.restored.contains(&lost.parent) {
-            return Ok(true);
-        }
-        let parent = [self.session.format.names().parent];
-        if lost.parent.is_empty()
-            && let Some(before) = lost.ix.0.checked_sub(1).map(Ix)
-            && id_of(&draft.bytes(before)?, &parent).is_some()
-        {
-            return Ok(forest.attach(lost.ix, before));
-        }
-        Ok(false)
-    }
-
-    /// Returns where an orphan belongs according to its reply, a compaction, its own line, or a sibling.
-    fn told_place(&self, lost: &Lost<'_>, known: &Known<'_>) -> Option<Place> {
-        let place = known.evidence.of_reply(self.session, lost.ix);
-        let place = place.or_else(|| known.evidence.after_kept(self, lost.ix, &lost.parent));
-        // The boundary's own link is stronger evidence than the places of its siblings.
-        let place = place.or_else(|| self.logical_parent(lost.ix, lost.line, &known.names));
-        if place.is_none() && !lost.parent.is_empty() {
-            return known.given.get(&(lost.parent.clone(), self.strand(lost.ix))).copied();
-        }
-        place
-    }
-
-    /// Gives the id of the missing parent to the turn right above, if that lost its own; returns whether it did.
-    fn restore_parent(
-        &self,
-        draft: &mut Draft<'_>,
-        lost: &Lost<'_>,
-        known: &mut Known<'_>,
-    ) -> io::Result<bool> {
-        let check = Check::DanglingParent;
-        if let Some(turn) = known.turns.remove(&lost.ix)
-            && self.is_of_strand(turn, lost.ix)?
-        {
-            let span = Span { file: turn.file, offset: turn.offset, len: turn.len };
-            draft.set_at(span, u64::from(turn.line), &lost.parent, &["uuid"], lost.named, check)?;
-        } else if let Some(before) = self.with_empty_id(lost.ix).filter(|_| !lost.parent.is_empty()) {
-            draft.set(before, &[self.session.format.names().id], lost.named, check)?;
-        } else {
-            return Ok(false);
-        }
-        draft.restored.insert(lost.parent.clone());
-        Ok(true)
-    }
-
-    /// Attaches an entry at its place, or at the nearest one if there is none or it would be below itself.
-    fn attach(
-        &self,
-        ix: Ix,
-        place: Option<Place>,
-        candidates: &Candidates,
-        forest: &mut DisjointSets,
-    ) -> Place {
-        let place = place.filter(|place| match place {
-            Place::Under(to) => forest.attach(ix, *to),
-            Place::Root => true,
-        });
-        place.unwrap_or_else(|| match self.nearest(ix, candidates, forest) {
-            Some(to) => {
-                forest.attach(ix, to);
-                Place::Under(to)
-            }
-            None => Place::Root,
-        })
     }
 
     /// Returns the nearest earlier entry of the file that can be a parent and is not a descendant
