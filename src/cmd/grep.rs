@@ -138,7 +138,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let window = args.between.window()?;
     let search = Search { args, global, pattern: &pattern, look: ui.look, window, named: files.several };
-    let (mut found, mut failures, mut faults) = (false, Failures::default(), 0);
+    let (mut found, mut failures, mut faulty) = (false, Failures::default(), Vec::new());
     // One batch at a time, so that early matches are printed early, and little is held in memory.
     for batch in files.paths.chunks(64) {
         let progress = session_arg::reading(global, batch.iter().map(|path| &**path));
@@ -148,7 +148,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             match result {
                 Ok(outcome) => {
                     found |= outcome.found;
-                    faults += outcome.faults;
+                    faulty.extend((outcome.faults > 0).then(|| path.clone()));
                     ui.out().write_all(outcome.printed.as_bytes())?;
                 }
                 Err(error) if files.several => failures.add(error, files.is_named(path), ui)?,
@@ -156,13 +156,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             }
         }
     }
-    if faults > 0 {
-        let place = match (&*files.paths, files.several) {
-            ([path], false) => path.display().to_string(),
-            _ => "the files with hits".to_owned(),
-        };
-        ui.note(format_args!("warning: faults in {}; `bough fsck` lists them", text::safe(&place)));
-    }
+    session_arg::warn_of_files(&faulty, files.paths.len(), args.scope.option(), ui);
     // A file that was not searched must be distinguishable from one without matches.
     Ok(failures.or(if found { Exit::Done } else { Exit::No }))
 }

@@ -19,10 +19,10 @@ use super::shared::{parallel, session_arg};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::json::{member_at, string};
-use crate::model::{Count, Source};
+use crate::model::Source;
 use crate::ops::stats::{Big, Total};
 use crate::store;
-use crate::ui::{Ui, text};
+use crate::ui::Ui;
 use clap_complete::engine::ArgValueCompleter;
 use count::{Counted, Group, Row};
 use std::collections::BTreeMap;
@@ -137,7 +137,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let mut by: BTreeMap<Vec<String>, Group> = BTreeMap::new();
     let mut page = html::Groups::default();
     let mut paths: Vec<PathBuf> = Vec::new();
-    let (mut faults, mut failures) = (0, Failures::default());
+    let (mut faulty, mut failures) = (Vec::new(), Failures::default());
     for batch in groups.chunks(32) {
         let progress = session_arg::reading(global, batch.iter().flatten().map(|path| &**path));
         let counted = parallel::map(batch, |files| Counted::count(files, is_only, &prices, &window, global));
@@ -158,7 +158,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
                     false => total.add_between(&opened.session, facts, |time| window.has(time)),
                 };
                 paths.push(path.clone());
-                faults += opened.session.faults.len();
+                faulty.extend((!opened.session.faults.is_empty()).then(|| path.clone()));
                 if is_page {
                     page.add(&counted, number, &fresh, window.is_open());
                 }
@@ -175,9 +175,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             }
         }
     }
-    if faults > 0 {
-        warn_of_faults(&paths, ui);
-    }
+    session_arg::warn_of_files(&faulty, paths.len(), args.scope.option(), ui);
     let shown = Shown { total: &total, sessions: &sessions, paths: &paths };
     match (&args.by[..], ui.look.json) {
         _ if is_page && sessions.is_empty() => {}
@@ -202,15 +200,6 @@ fn check_groups(by: &[By]) -> Result<(), Failure> {
         return Err(Failure::Usage { what: "expected one or two groups".into(), hint: hint.into() });
     }
     Ok(())
-}
-
-/// Warns that lines of the counted files were not read.
-fn warn_of_faults(paths: &[PathBuf], ui: &mut Ui) {
-    let place = match paths {
-        [path] => path.display().to_string(),
-        _ => Count("file", "files", paths.len()).to_string(),
-    };
-    ui.note(format_args!("warning: faults in {}; `bough fsck` lists them", text::safe(&place)));
 }
 
 /// What was counted, on its way to a table, to rows of JSON or to a page.

@@ -130,8 +130,17 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         (None, count) => undo::Which::Last(count.unwrap_or(1)),
     };
     let wanted = undo::last(&log, path.as_deref(), which);
-    if let Some(path) = path.as_deref().filter(|_| is_implied) {
-        note_another(&log, path, ui);
+    if let Some(path) = path.as_deref().filter(|_| is_implied)
+        && let Some(other) = last_elsewhere(&log, path)
+    {
+        if let Some(next) = wanted.as_ref().ok().and_then(|last| last.wanted.first()) {
+            refuse_removal(&log, &next.operation, &other)?;
+        }
+        ui.note(format_args!(
+            "note: the last operation was on another session: `bough undo {}` undoes its {}",
+            other.op_id,
+            text::one_line(&other.command)
+        ));
     }
     let undo::Last { wanted, passed_over } = wanted?;
     note_passed_over(&passed_over, ui);
@@ -168,18 +177,27 @@ fn note_fewer(count: usize, ui: &mut Ui) {
     }
 }
 
-/// Says so if the last operation of all, which somebody may want to undo, is on another session.
-fn note_another(log: &Log, path: &Path, ui: &mut Ui) {
-    let Some(operation) = last_of_all(log) else { return };
-    if operation.touches(&real(path)) {
-        return;
-    }
-    let file = operation.file.display().to_string();
-    ui.note(format_args!(
-        "note: the last operation was on another session: `bough undo {}` undoes its {}",
-        text::shell_word(&file),
-        text::one_line(&operation.command)
-    ));
+/// Returns the last operation of all, which somebody may want to undo, if it is on another session.
+fn last_elsewhere(log: &Log, path: &Path) -> Option<Operation> {
+    last_of_all(log).filter(|operation| !operation.touches(&real(path)))
+}
+
+/// Refuses an undo that nobody named if it would remove a session, and the last operation of all is another.
+fn refuse_removal(log: &Log, operation: &Operation, other: &Operation) -> Result<(), Failure> {
+    let is_made = |kind: StepKind, path: &Path| kind == StepKind::Create && !path.starts_with(log.folder());
+    let made = operation.steps.iter().find(|step| is_made(step.kind, &step.path));
+    let Some(step) = made else { return Ok(()) };
+    let file = text::one_line(&step.path.display().to_string());
+    let (command, last) = (text::one_line(&operation.command), text::one_line(&other.command));
+    Err(Failure::Usage {
+        what: format!(
+            "this would undo the {command} to {file}, but the last operation was on another session"
+        ),
+        hint: format!(
+            "`bough undo {}` undoes that {last}, and `bough undo {}` the {command}",
+            other.op_id, operation.op_id
+        ),
+    })
 }
 
 pub(super) fn redo(args: &RedoArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {

@@ -220,9 +220,7 @@ fn dialect_rows(
     let id = lines.add_under(raw, "is a new entry", make)?;
     // An entry that the model does not see does not move HEAD.
     let head = match (addition, parent) {
-        (Addition::Custom { .. }, Some(parent)) => {
-            whole.name(super::label::below_labels(session, parent))?
-        }
+        (Addition::Custom { .. }, Some(parent)) => whole.name(super::label::below_labels(session, parent))?,
         _ => id.clone(),
     };
     Ok((id, head))

@@ -59,6 +59,8 @@ pub fn is_stub(path: &Path) -> bool {
     let head = first_bytes(path, HEAD);
     match detect(&head, Some(path)) {
         Detected::Format(Format::Claude) => !has_links(path),
+        // What these say is not only in messages.
+        Detected::Format(format) if format.is_guest() => false,
         Detected::Format(_) => !was_anything_said(path, Options::default()),
         _ => true,
     }

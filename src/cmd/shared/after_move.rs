@@ -7,9 +7,10 @@ use crate::format::{Content, Format};
 use crate::model::{Count, Flags, Ix, Kind, Source};
 use crate::ops::turns::Thread;
 use crate::ops::{Snapshot, ids, switch::Switch};
+use crate::store::project_folder::home_of;
 use crate::store::{Opened, continued, oplog::Log};
 use crate::ui::{Ui, text};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns HEAD before the last switch of a session, according to the operation log: `None` if no
 /// switch is known, `Some(None)` if it was before the first entry.
@@ -144,8 +145,23 @@ fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
 /// Returns the command with which the agent continues a session, ready to paste into a shell.
 ///
 /// Claude Code finds a session by the name of its file, whatever id it contains, and only if the
-/// name is a session id.
+/// name is a session id. It looks only in the project of the current folder, so that the command goes
+/// to the folder of the session first, if that is another one.
 pub(crate) fn resume_command(format: Format, path: &Path) -> Option<String> {
+    let command = resume(format, path)?;
+    if format != Format::Claude {
+        return Some(command);
+    }
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let here = std::env::current_dir().map(|here| real(&here)).unwrap_or_default();
+    let folder = home_of(format.agent(), path).map(|home| PathBuf::from(home.cwd));
+    Some(match folder.filter(|folder| folder.is_dir() && real(folder) != here) {
+        Some(folder) => format!("cd {} && {command}", text::shell_word(folder.to_str()?)),
+        None => command,
+    })
+}
+
+fn resume(format: Format, path: &Path) -> Option<String> {
     match format {
         Format::Claude => {
             let stem =

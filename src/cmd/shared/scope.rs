@@ -42,6 +42,15 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
+    /// Returns the option that chooses the sessions, unless it is a list.
+    pub(crate) fn option(&self) -> Option<&'static str> {
+        match self {
+            Scope { project: true, .. } => Some("--project"),
+            Scope { all: true, .. } => Some("--all"),
+            _ => None,
+        }
+    }
+
     /// Returns the sessions, newest first within a project; `None` if no option asks for several.
     ///
     /// Fails if words or `-s` name sessions, too.

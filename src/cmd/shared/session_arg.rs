@@ -171,6 +171,28 @@ pub(crate) fn warn(opened: &Opened, ui: &mut Ui) {
     ));
 }
 
+/// Reports that some of the files that were read have faults, and how to list them. `scope` is the option by
+/// which they were chosen, if one was.
+pub(crate) fn warn_of_files(faulty: &[PathBuf], count: usize, scope: Option<&str>, ui: &mut Ui) {
+    let name = |path: &PathBuf| path.display().to_string();
+    match (faulty, scope) {
+        ([], _) => {}
+        ([only], _) => ui.note(format_args!(
+            "warning: faults in {}; `bough fsck {}` lists them",
+            text::one_line(&name(only)),
+            text::shell_word(&name(only))
+        )),
+        (several, Some(scope)) => ui.note(format_args!(
+            "warning: faults in {} of {count} files; `bough fsck {scope}` lists them",
+            several.len()
+        )),
+        (several, None) => ui.note(format_args!(
+            "warning: faults in {} of {count} files; `bough fsck` lists them if it is given the same files",
+            several.len()
+        )),
+    }
+}
+
 /// Says so if a folder is that of a project, and has files of its own that are not among them.
 pub(crate) fn note_files_beside(global: &Global, folder: &Path, ui: &mut Ui) {
     if global.quiet || locate::project_at(&locate::stores(&global.roots), folder).is_none() {

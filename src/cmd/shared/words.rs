@@ -22,6 +22,8 @@ pub(crate) enum Use {
     Writes,
     /// It writes, and its first word is a new name, not a revision.
     WritesName,
+    /// It writes what it copies, perhaps from another session: `REV@SESSION`.
+    Copies,
 }
 
 /// The words of a command, taken apart.
@@ -118,6 +120,7 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
         return Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() });
     }
     match locate::session_named(&locate::stores(&global.roots), first) {
+        Ok(_) if usage == Use::Copies => Err(copies_from(first).into()),
         Ok(_) if writes => Err(session_needs_option(first, words, "REV").into()),
         Ok(path) => Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() }),
         Err(error @ store::Error::SeveralSessions { .. }) => Err(error.into()),
@@ -198,7 +201,7 @@ pub(crate) fn split_other(
     if other.is_some() {
         return Ok((file.map(str::to_owned), other.map(str::to_owned), rest.to_vec()));
     }
-    let words = split(global, words, Use::Writes)?;
+    let words = split(global, words, Use::Copies)?;
     Ok((words.session, None, words.revisions))
 }
 
@@ -329,6 +332,14 @@ fn session_needs_option(word: &str, words: &[String], missing: &str) -> Failure 
     };
     let what = format!("`{word}` is a session and not an entry; a command that writes takes it with `-s`");
     Failure::Usage { what, hint: format!("`{rest}`") }
+}
+
+/// The error of a command that copies entries, and whose first word is a session.
+fn copies_from(word: &str) -> Failure {
+    let what = format!("`{word}` is a session and not an entry");
+    let from = retyped(word, &[&format!("REV@{word}")]);
+    let hint = format!("`{from}` copies an entry of it; `-s {}` copies into it", text::shell_word(word));
+    Failure::Usage { what, hint }
 }
 
 /// The hint for a session that is not the first word.

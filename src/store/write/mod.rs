@@ -16,6 +16,16 @@ pub(crate) mod stamp;
 pub(crate) mod steps;
 pub(crate) mod sys;
 pub(crate) mod temp;
+
+/// Returns the session that a plan puts back from the archive: the last of the files, which were unpacked
+/// elsewhere.
+fn restored(plan: &Plan) -> Option<&Path> {
+    plan.targets.iter().rev().find_map(|target| match target {
+        Target::Move { to, copies: true, .. } => Some(&**to),
+        _ => None,
+    })
+}
+
 #[cfg(test)]
 mod tests;
 mod unix;
@@ -205,7 +215,7 @@ pub fn carry_out(
 
 /// Returns what the log says of an operation before its steps are known.
 fn operation_of(files: &Files, format: Format, plan: &Plan, guards: &[(u16, Guard)], now: Time) -> Operation {
-    let main = files.path(0);
+    let main = restored(plan).unwrap_or_else(|| files.path(0));
     let file = guards.iter().find(|(file, _)| *file == 0).map(|(_, guard)| guard.path.clone());
     let file = file.unwrap_or_else(|| std::fs::canonicalize(main).unwrap_or_else(|_| main.to_owned()));
     let moved = plan.moved.clone();
