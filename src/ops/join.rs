@@ -11,7 +11,7 @@
 use super::{Error, Snapshot, switch};
 use crate::format::{Builder, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, member_at, string};
-use crate::model::{Ix, Key, Piece, Planned, Source, Span, Target, Time};
+use crate::model::{Fault, FaultKind, Ix, Key, Piece, Planned, Source, Span, Target, Time};
 use sha2::{Digest, Sha256};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -108,6 +108,8 @@ pub fn join(one: Snapshot<'_>, other: Snapshot<'_>, heads: Heads) -> Result<Join
     are_copies(one, other)?;
     let mut first = rows(one, 0)?;
     let mut second = rows(other, 1)?;
+    drop_begun((one, &mut first), (other, &second))?;
+    drop_begun((other, &mut second), (one, &first))?;
     let conflicts = rename_conflicts((one, &mut first), (other, &mut second))?;
     let relation = match (has_all(&first, &second), has_all(&second, &first)) {
         (true, true) => Relation::Equal,
@@ -215,6 +217,31 @@ fn rows(whole: Snapshot<'_>, file: u16) -> Result<Vec<Row>, Error> {
         out.push(Row { span: Span { file, ..span }, new: None, hash, id, ix, parent, time, is_head_of_file });
     }
     Ok(out)
+}
+
+/// Removes the last line of a copy that was cut off, if the other copy has the whole line.
+fn drop_begun(side: Side<'_, '_>, other: (Snapshot<'_>, &[Row])) -> io::Result<()> {
+    let (Snapshot { session, source }, rows) = side;
+    let Some(last) = rows.last() else { return Ok(()) };
+    let is_broken = |fault: &Fault| {
+        matches!(fault.kind, FaultKind::Broken { .. })
+            && fault.offset == last.span.offset
+            && fault.len == last.span.len
+    };
+    if last.ix.is_some() || !session.faults.iter().any(is_broken) {
+        return Ok(());
+    }
+    let begun = source.bytes(Span { file: 0, ..last.span })?;
+    let (other, others) = other;
+    let longer = others.iter().filter(|row| row.span.len > last.span.len);
+    for row in longer {
+        let start = Span { file: 0, len: last.span.len, ..row.span };
+        if other.source.bytes(start)? == begun {
+            rows.pop();
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Hashes a line, block by block.

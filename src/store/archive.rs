@@ -177,8 +177,22 @@ impl Contents {
             }
         }
         out.retain(|group| group.iter().any(|item| item.main));
+        out.iter_mut().for_each(keep_newest_place);
         out
     }
+}
+
+/// Of a session that was archived in several folders, because it was moved, keeps the files of the last one.
+fn keep_newest_place(items: &mut Vec<&Item>) {
+    let folder = |item: &Item| item.origin().parent().map(Path::to_owned).unwrap_or_default();
+    let mains = || items.iter().enumerate().filter(|(_, item)| item.main);
+    let Some((_, newest)) = mains().max_by_key(|(at, item)| (item.archived.clone(), *at)) else { return };
+    let newest = folder(newest);
+    let old: Vec<PathBuf> =
+        mains().map(|(_, item)| folder(item)).filter(|folder| *folder != newest).collect();
+    let is_old =
+        |path: &Path| !path.starts_with(&newest) && old.iter().any(|folder| path.starts_with(folder));
+    items.retain(|item| !is_old(&item.origin()));
 }
 
 /// A blob that is not what the manifest says.
