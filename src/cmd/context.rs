@@ -336,6 +336,8 @@ impl Show<'_> {
             | Patch::EndedBadly
             | Patch::UnknownRole
             | Patch::Moved
+            | Patch::ThinkingLeftOut
+            | Patch::OnlyText
             | Patch::PutBack
             | Patch::Kept
             | Patch::Bridged => {}

@@ -11,18 +11,23 @@ use crate::format::claude::attachments::attachment_text;
 use crate::format::claude::compactions::before_it_was_gone;
 use crate::format::claude::graph::{ClaudeGraph, Way};
 use crate::format::claude::request;
-use crate::format::claude::request::{Made, Role, Sending};
+use crate::format::claude::request::{Extent, Made, Role, Sending};
 use crate::format::{Block, Content, Format, Session, blocks_of_item};
+use crate::json::{each_item, member};
 use crate::model::{Flags, Ix, Kind, Source};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
+
+/// What Claude Code puts around the texts of a notification, in our words.
+const NOTICE: &str = "a reminder around it, which says that it is not from the user";
 
 pub(super) fn build(
     session: &Session,
     source: &dyn Source,
     at: Option<Ix>,
     graph: Option<&mut ClaudeGraph<'_>>,
+    extent: Extent,
 ) -> io::Result<Context> {
     // At HEAD Claude Code follows its own rule, which does more than pinning an entry would.
     let asked = at.filter(|at| session.head.leaf != Some(*at));
@@ -30,8 +35,8 @@ pub(super) fn build(
         return Ok(Context::default());
     }
     let sending = match graph {
-        Some(graph) => request::sending_in(graph, source, asked)?,
-        None => request::sending(session, source, asked)?,
+        Some(graph) => request::sending_in(graph, source, asked, extent)?,
+        None => request::sending_to(session, source, asked, extent)?,
     };
     let mut context = Context::default();
     if sending.leaf.from.is_none() {
@@ -39,7 +44,7 @@ pub(super) fn build(
             && let Some(plain) = before_it_was_gone(session, source, asked)?
             && request::sending(&plain, source, Some(asked))?.leaf.from.is_some()
         {
-            let mut context = build(&plain, source, Some(asked), None)?;
+            let mut context = build(&plain, source, Some(asked), None, extent)?;
             context.note = Some("a compaction replaced this for the agent; `bough switch` restores it");
             return Ok(context);
         }
@@ -48,9 +53,7 @@ pub(super) fn build(
     }
     let boundary = sending.dropped.iter().rfind(|dropped| dropped.why == request::Why::Compacted);
     let boundary = boundary.map(|dropped| dropped.entry);
-    let mut line = Vec::new();
     let mut left_out = of_messages(session, source, &sending, &mut context, boundary)?;
-    let mut model = None;
     for message in sending.messages {
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
         let origin = match message.entry {
@@ -62,9 +65,6 @@ pub(super) fn build(
                 _ => Origin::Message,
             },
         };
-        if message.role == Role::Assistant && message.entry.is_some() {
-            model = message.entry;
-        }
         let mut patches = message.entry.and_then(|entry| left_out.remove(&entry)).unwrap_or_default();
         match message.way {
             Way::Part | Way::Answer => patches.push(Patch::PutBack),
@@ -75,16 +75,19 @@ pub(super) fn build(
             patches.push(Patch::Bridged);
         }
         for part in &message.parts {
-            if let request::Part::Made(made) = part {
-                patches.push(Patch::MadeUp { text: made.phrase() });
+            match part {
+                request::Part::Made(made) => patches.push(Patch::MadeUp { text: made.phrase() }),
+                request::Part::Texts(_) => patches.push(Patch::OnlyText),
+                _ => {}
             }
+        }
+        if message.is_notice {
+            patches.push(Patch::Added { what: NOTICE });
         }
         let part = Part::Claude(message.parts.into());
         context.messages.push(Message { entry: message.entry, role: role.into(), origin, patches, part });
     }
-    if let Some(reply) = model {
-        source.read(session.span(reply), &mut line)?;
-        let name = Content::read(Format::Claude, &line).model.map(Cow::into_owned).unwrap_or_default();
+    if let Some(name) = sending.model {
         context.models.push(("default".into(), Model { provider: String::new(), name }));
     }
     Ok(context)
@@ -116,12 +119,17 @@ fn of_messages(
             request::Why::SaysNothing => Why::Forgotten,
             request::Why::Retracted => Why::Retracted,
             request::Why::ApiError => Why::EndedBadly,
+            request::Why::OtherModel => Why::OtherModel,
         };
         match dropped.block {
             Some(block) if sent.contains(&dropped.entry) => {
                 source.read(session.span(dropped.entry), &mut line)?;
                 let item = request::block(&line, block as usize).unwrap_or_default();
-                patches.entry(dropped.entry).or_default().push(patch(dropped.why, item));
+                let (patch, patches) = (patch(dropped.why, item), patches.entry(dropped.entry).or_default());
+                // Thinking is not told apart.
+                if patch != Patch::ThinkingLeftOut || patches.last() != Some(&patch) {
+                    patches.push(patch);
+                }
             }
             // If an entry has several blocks and all of them are left out, one reason is enough.
             _ if context.dropped.last().is_some_and(|last| last.entry == dropped.entry) => {}
@@ -136,6 +144,7 @@ fn patch(why: request::Why, item: &[u8]) -> Patch {
         request::Why::NoCall | request::Why::RepeatedResult => {
             Patch::ResultLeftOut { call: text(item, "tool_use_id").into_owned() }
         }
+        request::Why::OtherModel => Patch::ThinkingLeftOut,
         _ => {
             Patch::CallLeftOut { call: text(item, "id").into_owned(), tool: text(item, "name").into_owned() }
         }
@@ -160,6 +169,17 @@ pub(super) fn read_message<'l>(parts: &[request::Part], line: &'l [u8]) -> Said<
                         said.blocks.extend(blocks_of_item(item));
                     }
                 }
+            }
+            request::Part::Texts(at) => {
+                let result = request::block(line, *at).unwrap_or_default();
+                let content = member(result, "content").unwrap_or_default();
+                let left_out = each_item(content).filter(|item| !request::is_text(item));
+                said.bytes += result.len() - left_out.map(<[u8]>::len).sum::<usize>();
+                let items = each_item(content).filter(|item| request::is_text(item));
+                let words = items.map(|item| text(item, "text")).collect::<Vec<_>>().join("\n\n");
+                let call = text(result, "tool_use_id");
+                texts.push(words.clone().into());
+                said.blocks.push(Block::Result { call, is_error: true, text: words.into() });
             }
             request::Part::Command => said.push(&mut texts, text(line, "content")),
             request::Part::Rendered(at) => {

@@ -21,6 +21,7 @@ pub use sent::Sent;
 pub(crate) use pi::kept_in_version_1;
 
 use crate::format::claude::graph::ClaudeGraph;
+use crate::format::claude::request::Extent;
 use crate::format::{Block, Format, Session, Usage, blocks};
 use crate::json::{each_item, member, string, text};
 use crate::model::{Ix, Source, Span};
@@ -149,6 +150,10 @@ pub enum Patch {
         /// The call that it names.
         call: String,
     },
+    /// Thinking of another model than the one that the agent continues with is left out.
+    ThinkingLeftOut,
+    /// Of a failed result, only the texts are sent.
+    OnlyText,
     /// Text that the program invents.
     MadeUp {
         /// The text, in our words.
@@ -216,6 +221,8 @@ impl Patch {
             Patch::CallLeftOut { .. } => "call-left-out",
             Patch::ResultMadeUp { .. } => "result-made-up",
             Patch::ResultLeftOut { .. } => "result-left-out",
+            Patch::ThinkingLeftOut => "thinking-left-out",
+            Patch::OnlyText => "only-text",
             Patch::MadeUp { .. } => "made-up",
             Patch::PutBack => "put-back",
             Patch::Kept => "kept",
@@ -242,6 +249,8 @@ impl fmt::Display for Patch {
                 write!(f, "synthesized: a result for the call of {tool}: {text}")
             }
             Patch::ResultLeftOut { .. } => write!(f, "left out: a result without a call"),
+            Patch::ThinkingLeftOut => write!(f, "left out: thinking of another model"),
+            Patch::OnlyText => write!(f, "left out: all but the text of a failed result"),
             Patch::MadeUp { text } => write!(f, "synthesized by the agent: {text}"),
             Patch::PutBack => write!(f, "restored: it is on a side branch"),
             Patch::Kept => write!(f, "kept by the compaction"),
@@ -388,6 +397,8 @@ pub enum Why {
     Forgotten,
     /// A later line retracts the reply.
     Retracted,
+    /// Thinking of another model than the one that the agent continues with.
+    OtherModel,
 }
 
 impl Why {
@@ -409,6 +420,7 @@ impl Why {
             Why::Repeated => "repeated",
             Why::Forgotten => "forgotten",
             Why::Retracted => "retracted",
+            Why::OtherModel => "other-model",
         }
     }
 
@@ -443,6 +455,7 @@ impl fmt::Display for Why {
             Why::Repeated => "repeats an earlier call or result",
             Why::Forgotten => "a reply without content, which the agent drops",
             Why::Retracted => "a reply that was withdrawn",
+            Why::OtherModel => "thinking of another model",
         })
     }
 }
@@ -554,13 +567,13 @@ impl<'s> Contexts<'s> {
         Contexts { session, source, graph: None }
     }
 
-    /// Returns the same as [`Context::build`].
-    pub fn build(&mut self, leaf: Option<Ix>) -> io::Result<Context> {
+    /// Returns the same as [`Context::in_full`].
+    pub fn in_full(&mut self, leaf: Option<Ix>) -> io::Result<Context> {
         if self.session.format != Format::Claude {
             return Context::build(self.session, self.source, leaf);
         }
         let graph = self.graph.get_or_insert_with(|| ClaudeGraph::new(self.session));
-        claude::build(self.session, self.source, leaf, Some(graph))
+        claude::build(self.session, self.source, leaf, Some(graph), Extent::Full)
     }
 }
 
@@ -571,12 +584,22 @@ impl Context {
     pub fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
         match session.format {
             Format::Chimera => chimera::build(session, source, leaf),
-            Format::Claude => claude::build(session, source, leaf, None),
+            Format::Claude => claude::build(session, source, leaf, None, Extent::Sent),
             Format::Codex => codex::build(session, source, leaf),
             Format::Gemini => gemini::build(session, source, leaf),
             Format::Copilot => copilot::build(session, source, leaf),
             Format::OpenCode => opencode::build(session, source, leaf),
             _ => pi::build(session, source, leaf),
+        }
+    }
+
+    /// Returns the same, with what Claude Code stores and does not send, because it depends on the model
+    /// that it continues with, or is in a failed result: thinking and images that must survive a change
+    /// of the file, and that other programs would send.
+    pub fn in_full(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
+        match session.format {
+            Format::Claude => claude::build(session, source, leaf, None, Extent::Full),
+            _ => Context::build(session, source, leaf),
         }
     }
 

@@ -29,14 +29,14 @@ pub struct SentMessage {
 
 impl Sent {
     /// Returns what a program would send if it continued at `leaf`. `number` returns the number of
-    /// a line in the version of the file in which all lines are named.
+    /// a line in the version of the file in which all lines are named. This is [`Context::in_full`].
     pub fn at_leaf(
         session: &Session,
         source: &dyn Source,
         leaf: Option<Ix>,
         number: impl Fn(u64) -> Option<u64>,
     ) -> io::Result<Sent> {
-        let context = Context::build(session, source, leaf)?;
+        let context = Context::in_full(session, source, leaf)?;
         let line = |ix: Ix| number(session.entries.line(ix));
         let messages = context.sent().map(|message| SentMessage {
             line: message.entry.and_then(line),

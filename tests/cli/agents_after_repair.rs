@@ -86,7 +86,7 @@ fn path_of(opened: &Opened) -> String {
 /// old turns.
 fn sent_of(opened: &Opened) -> String {
     let sending = request::sending(&opened.session, &opened.files, None).unwrap();
-    let stored = |part: &Part| matches!(part, Part::Stored(_) | Part::Command);
+    let stored = |part: &Part| matches!(part, Part::Stored(_) | Part::Texts(_) | Part::Command);
     let messages = sending.messages.iter().filter(|message| message.parts.iter().any(stored));
     let mut lines = BTreeSet::new();
     for ix in messages.filter_map(|message| message.entry) {

@@ -140,7 +140,7 @@ pub fn ours(path: &Path) -> Loaded {
         return Loaded { leaf: None, stored: None, sent: Vec::new() };
     };
     let sending = request::sending(&opened.session, &opened.files, None).unwrap();
-    let stored = |part: &Part| matches!(part, Part::Stored(_) | Part::Command);
+    let stored = |part: &Part| matches!(part, Part::Stored(_) | Part::Texts(_) | Part::Command);
     let entries = sending.messages.iter().filter(|message| message.parts.iter().any(stored));
     let mut sent: Vec<String> = entries.map(|message| id(&opened, message.entry.unwrap())).collect();
     sent.dedup();

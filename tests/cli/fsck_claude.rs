@@ -99,7 +99,7 @@ fn loaded(bytes: &[u8]) -> Vec<String> {
     let sending = request::sending(&opened.session, &opened.files, None).unwrap();
     let mut out = Vec::new();
     for message in &sending.messages {
-        let parts = message.parts.iter().filter(|part| matches!(part, Part::Stored(_)));
+        let parts = message.parts.iter().filter(|part| matches!(part, Part::Stored(_) | Part::Texts(_)));
         let Some(ix) = message.entry else { continue };
         out.extend(parts.map(|part| format!("{}:{part:?}", opened.session.entries.line(ix))));
     }

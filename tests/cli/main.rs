@@ -9,6 +9,7 @@ mod beside;
 mod cared;
 mod cherry_pick;
 mod claude_grown;
+mod claude_left_out;
 mod claude_load;
 mod claude_pointers;
 mod claude_random;

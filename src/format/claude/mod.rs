@@ -38,6 +38,7 @@ pub mod head;
 mod main_path;
 mod markup;
 mod metadata;
+mod models;
 mod orphans;
 mod preserved;
 pub mod request;

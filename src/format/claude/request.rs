@@ -4,7 +4,7 @@
 //! Of that part:
 //!
 //! - a reply that Claude Code forgets (`forgotten.rs`) is not sent, nor is a message about an
-//!   error of the service (`isApiErrorMessage`);
+//!   error of the service (`isApiErrorMessage`) that Claude Code wrote itself (`<synthetic>`);
 //! - turns are sent with their blocks; a turn without a message, or with content that is neither a
 //!   string nor a list, is not;
 //! - a call is sent once, with the first result that names it. A call without a result is left out,
@@ -14,9 +14,15 @@
 //! - a message that would be empty is sent with an invented text that says so;
 //! - a call of the service's own tools (`server_tool_use`) without its result is replaced by an
 //!   invented text;
+//! - of a failed result, only the texts are sent, as one text if there is anything else;
+//! - the thinking of replies is sent if it is of the model that Claude Code continues with
+//!   (`models.rs`), or of none (`<synthetic>`);
+//! - the texts of a notification (`origin` says `task-notification`) are sent in a reminder that says
+//!   that they are not the user's;
 //! - `system` lines of the subtype `local_command` are sent as text of the user, and attachments by
 //!   their stored `rendered` texts, or else by their contents (`attachments.rs`);
-//! - if the last turn is the user's, an invented reply follows; but not after a command that was
+//! - if the last turn is the user's, an invented reply follows; a message about an error counts as a
+//!   reply of its own. None follows after a command that was
 //!   run in Claude Code (a `<local-command-caveat>`, followed only by the command and its output, as
 //!   the last text of each turn says), nor after a `<task-notification>` that was queued only for the
 //!   transcript and has no other block with it.
@@ -24,10 +30,11 @@
 use super::forgotten::{self, Forgotten};
 use super::graph::{ClaudeGraph, Step, Way};
 use super::head::Leaf;
-use super::{Markup, attachments};
+use super::{Markup, attachments, models};
 use crate::format::Session;
-use crate::json::{each_item, member, string};
+use crate::json::{each_item, member, member_at, string};
 use crate::model::{Flags, Ix, Key, Kind, Source};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -40,6 +47,18 @@ pub struct Sending {
     pub messages: Vec<Message>,
     /// The parts of the main path that are not sent, in its order.
     pub dropped: Vec<Dropped>,
+    /// The model of the last reply that has one, as stored.
+    pub model: Option<String>,
+}
+
+/// How much of the stored messages counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// What Claude Code sends.
+    Sent,
+    /// In addition, the thinking of other models, and everything in failed results: what two versions
+    /// of a transcript must both have for them to be the same.
+    Full,
 }
 
 /// The part of one entry that is sent, or an invented message.
@@ -53,6 +72,8 @@ pub struct Message {
     pub way: Way,
     /// Whether it was reached across a gap in the links.
     pub bridged: bool,
+    /// Whether its texts are sent in a reminder that says that they are not the user's.
+    pub is_notice: bool,
     /// Its parts, in order; never empty.
     pub parts: Vec<Part>,
 }
@@ -72,6 +93,8 @@ pub enum Part {
     /// The block of the content at this index, from 0; the whole string if the content is a string.
     /// [`block`] returns it.
     Stored(usize),
+    /// Of the failed result at this index, only the texts: it contains more.
+    Texts(usize),
     /// The text of a command that was run in Claude Code: `content` of the line.
     Command,
     /// The text of an attachment at this index, from 0: `rendered`.
@@ -144,6 +167,8 @@ pub enum Why {
     Retracted,
     /// A message about an error of the service.
     ApiError,
+    /// Thinking of another model than the one that Claude Code continues with.
+    OtherModel,
 }
 
 impl Why {
@@ -160,6 +185,7 @@ impl Why {
             Why::SaysNothing => "a reply without content",
             Why::Retracted => "a reply that was withdrawn",
             Why::ApiError => "a message about a service error",
+            Why::OtherModel => "thinking of another model",
         }
     }
 }
@@ -168,17 +194,32 @@ impl Why {
 ///
 /// Reads the lines of the main path after the last boundary. Fails if they can't be read.
 pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Result<Sending> {
-    // The graph is dropped before the lines are read.
-    let (leaf, main_path) = resumed(&mut ClaudeGraph::new(session), at);
-    sending_on(session, source, leaf, &main_path)
+    sending_to(session, source, at, Extent::Sent)
 }
 
-/// Returns the same as [`sending`], given the links of the session: asking for many places then
+/// Returns the same as [`sending`], to the given extent.
+pub fn sending_to(
+    session: &Session,
+    source: &dyn Source,
+    at: Option<Ix>,
+    extent: Extent,
+) -> io::Result<Sending> {
+    // The graph is dropped before the lines are read.
+    let (leaf, main_path) = resumed(&mut ClaudeGraph::new(session), at);
+    sending_on(session, source, leaf, &main_path, extent)
+}
+
+/// Returns the same as [`sending_to`], given the links of the session: asking for many places then
 /// costs little more than their paths.
-pub fn sending_in(graph: &mut ClaudeGraph<'_>, source: &dyn Source, at: Option<Ix>) -> io::Result<Sending> {
+pub fn sending_in(
+    graph: &mut ClaudeGraph<'_>,
+    source: &dyn Source,
+    at: Option<Ix>,
+    extent: Extent,
+) -> io::Result<Sending> {
     graph.kids();
     let (leaf, main_path) = resumed(graph, at);
-    sending_on(graph.session, source, leaf, &main_path)
+    sending_on(graph.session, source, leaf, &main_path, extent)
 }
 
 /// Returns where Claude Code would continue, and the main path to there.
@@ -192,8 +233,14 @@ fn resumed(graph: &mut ClaudeGraph<'_>, at: Option<Ix>) -> (Leaf, Vec<Step>) {
 }
 
 /// Returns what Claude Code would send of a main path.
-fn sending_on(session: &Session, source: &dyn Source, leaf: Leaf, main_path: &[Step]) -> io::Result<Sending> {
-    let mut sending = Sending { leaf, messages: Vec::new(), dropped: Vec::new() };
+fn sending_on(
+    session: &Session,
+    source: &dyn Source,
+    leaf: Leaf,
+    main_path: &[Step],
+    extent: Extent,
+) -> io::Result<Sending> {
+    let mut sending = Sending { leaf, messages: Vec::new(), dropped: Vec::new(), model: None };
     if leaf.from.is_none() {
         return Ok(sending);
     }
@@ -206,14 +253,20 @@ fn sending_on(session: &Session, source: &dyn Source, leaf: Leaf, main_path: &[S
         sending.drop_entry(step.entry, Why::Compacted);
     }
     let mut lines = Lines { session, source, bytes: Vec::new() };
-    let steps = read_turns(&main_path[first..], &forgotten, &mut lines)?;
+    let (mut steps, facts) = read_turns(&main_path[first..], &forgotten, &mut lines, extent)?;
     let pairs = Pairs::new(&steps, session);
+    let model = facts.last_model(&steps, &pairs, session);
+    if extent == Extent::Sent {
+        facts.leave_out_thinking(&mut steps, model);
+    }
+    sending.model = model.map(str::to_owned);
     let mut talk = Conversation::default();
     for (step, read) in &steps {
         let ix = step.entry;
         let message = |role, parts| {
             let Step { way, bridged, .. } = *step;
-            Message { entry: Some(ix), role, way, bridged, parts }
+            let is_notice = facts.notices.contains(&ix);
+            Message { entry: Some(ix), role, way, bridged, is_notice, parts }
         };
         match read {
             Read::Left(why) => sending.drop_entry(ix, *why),
@@ -253,8 +306,9 @@ fn sending_on(session: &Session, source: &dyn Source, leaf: Leaf, main_path: &[S
         }
     }
     sending.messages = talk.messages(&mut sending.dropped);
-    let turns =
-        steps.iter().rev().filter(|(_, read)| matches!(read, Read::Turn(_))).map(|(step, _)| step.entry);
+    // A message about an error is there, though it is not sent.
+    let is_turn = |read: &Read| matches!(read, Read::Turn(_) | Read::Left(Why::ApiError));
+    let turns = steps.iter().rev().filter(|(_, read)| is_turn(read)).map(|(step, _)| step.entry);
     let open = sending.messages.last().is_some_and(|last| last.entry.is_none());
     if wants_reply(turns, open, &mut lines)? {
         sending.messages.push(made_message(Role::Assistant, Made::NoResponse));
@@ -272,36 +326,98 @@ enum Read {
     Note,
 }
 
+/// Facts about the turns of a main path, beside their blocks.
+#[derive(Default)]
+struct Facts {
+    /// The models of the replies, each once.
+    models: Vec<String>,
+    /// For each step, which of the models replied, if one did.
+    model_of: Vec<Option<usize>>,
+    /// The notifications.
+    notices: HashSet<Ix>,
+}
+
+impl Facts {
+    /// Records the model of a reply, or that a step has none.
+    fn replied(&mut self, model: Option<Cow<'_, str>>) {
+        let at = model.map(|model| {
+            self.models.iter().position(|known| *known == model).unwrap_or_else(|| {
+                self.models.push(model.into_owned());
+                self.models.len() - 1
+            })
+        });
+        self.model_of.push(at);
+    }
+
+    fn model(&self, step: usize) -> Option<&str> {
+        self.model_of[step].map(|at| &*self.models[at])
+    }
+
+    /// Returns the model of the last reply of which more is sent than thinking.
+    fn last_model(&self, steps: &[(Step, Read)], pairs: &Pairs, session: &Session) -> Option<&str> {
+        let is_sent = |at: usize| match &steps[at] {
+            (step, Read::Turn(Some(blocks))) => pairs.says(step.entry, session, blocks),
+            _ => false,
+        };
+        let model = |at: usize| self.model(at).filter(|model| *model != models::SYNTHETIC);
+        (0..steps.len()).rev().filter(|at| model(*at).is_some()).find(|at| is_sent(*at)).and_then(model)
+    }
+
+    /// Marks the thinking that is not sent, given the model of the last reply.
+    fn leave_out_thinking(&self, steps: &mut [(Step, Read)], last: Option<&str>) {
+        let is_sent: Vec<bool> =
+            self.models.iter().map(|model| models::sends_thinking(model, last)).collect();
+        for (at, (_, read)) in steps.iter_mut().enumerate() {
+            let Read::Turn(Some(blocks)) = read else { continue };
+            if self.model_of[at].is_some_and(|at| is_sent[at]) {
+                continue;
+            }
+            let thinking = blocks.iter_mut().filter(|block| matches!(block, Block::Thinking));
+            thinking.for_each(|block| *block = Block::OtherThinking);
+        }
+    }
+}
+
 /// Reads the turns of a main path, each line once.
 fn read_turns(
     main_path: &[Step],
     forgotten: &Forgotten<'_>,
     lines: &mut Lines<'_>,
-) -> io::Result<Vec<(Step, Read)>> {
+    extent: Extent,
+) -> io::Result<(Vec<(Step, Read)>, Facts)> {
     let mut steps = Vec::with_capacity(main_path.len());
+    let mut facts = Facts::default();
     let mut own = OwnTools::default();
     for step in main_path {
         let ix = step.entry;
         let kind = lines.session.entries.kind(ix);
+        let mut model = None;
         let read = match forgotten.why(ix) {
             Some(forgotten::Why::SaysNothing) => Read::Left(Why::SaysNothing),
             Some(forgotten::Why::Retracted) => Read::Left(Why::Retracted),
             _ if !kind.is_turn() => Read::Note,
             _ => {
                 let line = lines.read(ix)?;
-                match kind == Kind::Assistant && is_api_error(line) {
+                if kind == Kind::Assistant {
+                    model = member_at(line, &["message", "model"]).and_then(string);
+                }
+                if kind == Kind::User && is_notification(line) {
+                    facts.notices.insert(ix);
+                }
+                match model.as_deref() == Some(models::SYNTHETIC) && is_api_error(line) {
                     true => Read::Left(Why::ApiError),
                     false => {
                         own.look(content(line).unwrap_or_default());
-                        Read::Turn(blocks(line, kind == Kind::Assistant))
+                        Read::Turn(blocks(line, kind == Kind::Assistant, extent))
                     }
                 }
             }
         };
+        facts.replied(model);
         steps.push((*step, read));
     }
     own.settle(&mut steps);
-    Ok(steps)
+    Ok((steps, facts))
 }
 
 /// The ids of results of the service's own tools.
@@ -338,7 +454,8 @@ impl OwnTools {
 }
 
 fn made_message(role: Role, made: Made) -> Message {
-    Message { entry: None, role, way: Way::Link, bridged: false, parts: vec![Part::Made(made)] }
+    let parts = vec![Part::Made(made)];
+    Message { entry: None, role, way: Way::Link, bridged: false, is_notice: false, parts }
 }
 
 /// Returns the block of a turn's content at an index, as JSON; if the content is a string, the
@@ -507,11 +624,17 @@ fn wants_reply(turns: impl Iterator<Item = Ix>, open: bool, lines: &mut Lines<'_
     Ok(true)
 }
 
+/// Returns whether a prompt is a notification that Claude Code put in.
+fn is_notification(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"task-notification").is_some()
+        && member_at(line, &["origin", "kind"])
+            .and_then(string)
+            .is_some_and(|kind| kind == "task-notification")
+}
+
 /// Returns whether a notification was queued only for the transcript.
 fn is_for_transcript(line: &[u8]) -> bool {
-    let kind = member(line, "origin").and_then(|origin| member(origin, "kind")).and_then(string);
-    member(line, "queueTranscriptOnly") == Some(b"true")
-        && kind.is_some_and(|kind| kind == "task-notification")
+    member(line, "queueTranscriptOnly") == Some(b"true") && is_notification(line)
 }
 
 /// Returns the last text of a turn, empty if it has none, and whether nothing else is in the turn.
@@ -530,7 +653,8 @@ fn last_text(line: &[u8]) -> (String, bool) {
 /// The facts about a block that pairing needs.
 enum Block {
     Call(String),
-    Result(String),
+    /// A result, and whether only its texts are sent although it contains more.
+    Result(String, bool),
     /// A call of one of the service's own tools.
     OwnCall(String),
     /// Such a call without its result.
@@ -538,6 +662,8 @@ enum Block {
     /// A text of a reply that contains only white space.
     Blank,
     Thinking,
+    /// Thinking of another model, which is not sent.
+    OtherThinking,
     Other,
     /// Not an object: not sent.
     None,
@@ -604,7 +730,7 @@ impl Pairs {
                     Block::Call(id) => {
                         pairs.called.entry(Key::hash(id.as_bytes())).or_insert(ix);
                     }
-                    Block::Result(id) => {
+                    Block::Result(id, _) => {
                         pairs.answered.entry(Key::hash(id.as_bytes())).or_insert(ix);
                     }
                     _ => {}
@@ -612,6 +738,23 @@ impl Pairs {
             }
         }
         pairs
+    }
+
+    /// Returns whether more than thinking is sent of an entry of a reply.
+    fn says(&self, ix: Ix, session: &Session, blocks: &[Block]) -> bool {
+        let is_sent = |id: &str| {
+            let key = Key::hash(id.as_bytes());
+            // A repeated call is replaced by a text.
+            self.answered.contains_key(&key)
+                || self.called.get(&key) != Some(&ix)
+                || self.stays_open(ix, session.entries.group(ix))
+        };
+        blocks.is_empty()
+            || blocks.iter().any(|block| match block {
+                Block::Call(id) => is_sent(id),
+                Block::None | Block::Blank | Block::Thinking | Block::OtherThinking => false,
+                _ => true,
+            })
     }
 
     /// Returns whether a call in an entry is kept although it has no result.
@@ -649,11 +792,14 @@ impl Pairs {
                     continue;
                 }
                 Block::Blank => Some(Why::SaysNothing),
+                Block::OtherThinking => Some(Why::OtherModel),
                 Block::Interrupted => {
                     repeated = Some(ix);
                     Some(Why::NoResult)
                 }
-                Block::Call(id) | Block::Result(id) if !met.insert((matches!(block, Block::Call(_)), id)) => {
+                Block::Call(id) | Block::Result(id, _)
+                    if !met.insert((matches!(block, Block::Call(_)), id)) =>
+                {
                     Some(if matches!(block, Block::Call(_)) {
                         Why::RepeatedCall
                     } else {
@@ -675,7 +821,7 @@ impl Pairs {
                         Some(Why::NoResult)
                     }
                 }
-                Block::Result(id) => {
+                Block::Result(id, _) => {
                     let key = Key::hash(id.as_bytes());
                     let call = self.called.get(&key).copied();
                     if call.is_none() {
@@ -689,6 +835,7 @@ impl Pairs {
                 }
             };
             match why {
+                None if matches!(block, Block::Result(_, true)) => calls.push(Part::Texts(at)),
                 None => calls.push(Part::Stored(at)),
                 Some(why) => sending.dropped.push(Dropped { entry: ix, block: Some(at as u32), why }),
             }
@@ -715,7 +862,7 @@ impl Pairs {
         let mut parts = calls;
         parts.append(&mut said);
         parts.sort_unstable_by_key(|part| match part {
-            Part::Stored(at) => *at,
+            Part::Stored(at) | Part::Texts(at) => *at,
             _ => 0,
         });
         match (at, result_of) {
@@ -746,28 +893,46 @@ fn content(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns the blocks of a turn's content; `None` if it is neither a string nor a list.
-fn blocks(line: &[u8], is_reply: bool) -> Option<Vec<Block>> {
+fn blocks(line: &[u8], is_reply: bool, extent: Extent) -> Option<Vec<Block>> {
     let content = content(line)?;
     match content.first()? {
         b'"' => Some(vec![Block::Other]),
-        b'[' => Some(each_item(content).map(|block| read_block(block, is_reply)).collect()),
+        b'[' => Some(each_item(content).map(|block| read_block(block, is_reply, extent)).collect()),
         _ => None,
     }
 }
 
-fn read_block(block: &[u8], is_reply: bool) -> Block {
+fn read_block(block: &[u8], is_reply: bool, extent: Extent) -> Block {
     if block.first() != Some(&b'{') {
         return Block::None;
     }
     let text = |key| member(block, key).and_then(string).unwrap_or_default();
     match &*text("type") {
         "tool_use" => Block::Call(text("id").into_owned()),
-        "tool_result" => Block::Result(text("tool_use_id").into_owned()),
+        "tool_result" => {
+            let only_texts = extent == Extent::Sent && is_failed(block) && has_more_than_texts(block);
+            Block::Result(text("tool_use_id").into_owned(), only_texts)
+        }
         "text" if is_reply && text("text").trim().is_empty() => Block::Blank,
         "thinking" | "redacted_thinking" => Block::Thinking,
         "server_tool_use" | "mcp_tool_use" => Block::OwnCall(text("id").into_owned()),
         _ => Block::Other,
     }
+}
+
+/// Returns whether a result says that its tool failed.
+fn is_failed(result: &[u8]) -> bool {
+    !matches!(member(result, "is_error"), None | Some(b"false" | b"null" | b"0" | b"\"\""))
+}
+
+fn has_more_than_texts(result: &[u8]) -> bool {
+    let content = member(result, "content").unwrap_or_default();
+    content.first() == Some(&b'[') && each_item(content).any(|item| !is_text(item))
+}
+
+/// Returns whether an item of a content is a text.
+pub fn is_text(item: &[u8]) -> bool {
+    item.first() == Some(&b'{') && member(item, "type").and_then(string).is_some_and(|ty| ty == "text")
 }
 
 fn is_command(line: &[u8]) -> bool {

@@ -239,7 +239,7 @@ struct Reading<'s> {
 impl Reading<'_> {
     /// Adds the turns that would be sent at an entry, and returns the last of them.
     fn branch(&mut self, tip: Option<Ix>) -> io::Result<Option<usize>> {
-        let context = Context::build(self.session, self.source, tip)?;
+        let context = Context::in_full(self.session, self.source, tip)?;
         let mut place = Place::default();
         for message in context.sent() {
             let key = (place.last, place.held_key.clone() + &message.identity());

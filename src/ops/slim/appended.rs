@@ -104,8 +104,8 @@ fn compare(
     edited: &BTreeSet<Ix>,
 ) -> Result<(), Error> {
     let session = before.session;
-    let was = Context::build(session, before.source, Context::position(session))?;
-    let is = Context::build(after, planned, Context::position(after))?;
+    let was = Context::in_full(session, before.source, Context::position(session))?;
+    let is = Context::in_full(after, planned, Context::position(after))?;
     let (one, other): (Vec<&Message>, Vec<&Message>) = (was.sent().collect(), is.sent().collect());
     if one.len() != other.len() || was.models != is.models || was.thinking != is.thinking {
         return Err(not_proven("the agent would send another number of messages, or to another model"));

@@ -265,7 +265,7 @@ fn is_snapshot(whole: Snapshot<'_>, span: Span) -> io::Result<bool> {
 
 /// Returns the entries that are sent at HEAD.
 fn sent_entries(whole: Snapshot<'_>) -> io::Result<HashSet<Ix>> {
-    let context = Context::build(whole.session, whole.source, Context::position(whole.session))?;
+    let context = Context::in_full(whole.session, whole.source, Context::position(whole.session))?;
     Ok(context.sent().filter_map(|message| message.entry).collect())
 }
 
@@ -285,7 +285,7 @@ fn summarized(whole: Snapshot<'_>) -> Result<HashSet<Ix>, Error> {
     for tip in branches::tips(session, thread.tree()) {
         let cost = cost_of_context(session, &thread, tip);
         left = left.checked_sub(cost).ok_or_else(|| not_proven("it has too many branches to look at"))?;
-        let context = Context::build(session, source, Some(tip))?;
+        let context = Context::in_full(session, source, Some(tip))?;
         sent.extend(context.sent().filter_map(|message| message.entry));
     }
     let is_old = |ix: &Ix| session.entries.line(*ix) < last && session.entries.file(*ix) == 0;
@@ -632,7 +632,7 @@ impl<'a> Slim<'a> {
 /// more; images cost what providers charge for them.
 fn tokens_at_head(whole: Snapshot<'_>) -> io::Result<u64> {
     let Snapshot { session, source } = whole;
-    let context = Context::build(session, source, Context::position(session))?;
+    let context = Context::in_full(session, source, Context::position(session))?;
     let images = Kinds { images: true, ..Kinds::default() };
     let (mut bytes, mut tokens, mut stored, mut line) = (0, 0, None, Vec::new());
     let mut seen = HashSet::new();
@@ -695,8 +695,8 @@ impl Check<'_> {
     fn compare(&self, was: Option<Ix>, is: Option<Ix>, compared: &mut HashSet<Ix>) -> Result<(), Error> {
         let Snapshot { session, source } = self.before;
         let planned = Planned::new(source, self.pieces);
-        let before = Context::build(session, source, was)?;
-        let after = Context::build(self.after, &planned, is)?;
+        let before = Context::in_full(session, source, was)?;
+        let after = Context::in_full(self.after, &planned, is)?;
         let lines = self.rewrite.lines();
         // A removed line was nothing but thinking.
         let is_kept = |message: &&Message| {

@@ -37,7 +37,7 @@ pub fn answer(opened: &Opened) -> (Option<String>, Vec<String>) {
 pub fn kind(opened: &Opened, entry: Option<Ix>, part: &Part) -> Option<&'static str> {
     Some(match part {
         Part::Rendered(_) | Part::Attached => return None,
-        Part::Made(Made::Result(_)) => "r",
+        Part::Made(Made::Result(_)) | Part::Texts(_) => "r",
         Part::Made(_) | Part::Command => "t",
         Part::Stored(at) => {
             let line = opened.files.bytes(opened.session.span(entry.unwrap())).unwrap();

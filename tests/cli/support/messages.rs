@@ -45,13 +45,15 @@ fn as_stored<'c>(session: &Session, context: &'c Context) -> Vec<&'c Message> {
 }
 
 /// Returns each block of a context: who says it, and its content in the words of `programs.py`. Of
-/// Claude Code, its reminders, images of failed results, some thinking and empty texts are
-/// left out, and texts that follow each other are joined and end without line breaks, as in `care.py`.
+/// Claude Code, its reminders and empty texts are left out, and texts that follow each other are joined and
+/// end without line breaks, as in `care.py`.
 pub fn blocks_in_words(session: &Session, source: &dyn Source, context: &Context) -> Vec<(String, String)> {
     let is_claude = session.format == Format::Claude;
     let mut line = Vec::new();
     let mut blocks = Vec::new();
     for message in as_stored(session, context) {
+        let is_reminder =
+            is_claude && message.patches.iter().any(|patch| matches!(patch, Patch::Added { .. }));
         if is_claude && message.origin == Origin::Attachment {
             continue;
         }
@@ -63,9 +65,12 @@ pub fn blocks_in_words(session: &Session, source: &dyn Source, context: &Context
         }
         // The images of a result follow it.
         let mut is_after_result = false;
-        let keeps_thinking = !is_claude || !is_without_thinking(session, source, context, message);
-        let is_thinking = |block: &&Block<'_>| matches!(block, Block::Thinking { .. });
-        for block in said.blocks.iter().filter(|block| keeps_thinking || !is_thinking(block)) {
+        // The recording has the notes that `slim` put into a reminder.
+        let is_recorded = |block: &&Block<'_>| match block {
+            Block::Text(text) => !is_reminder || text.contains("[removed by bough slim: "),
+            _ => true,
+        };
+        for block in said.blocks.iter().filter(is_recorded) {
             if message.origin == Origin::MadeUp && matches!(block, Block::Text(_)) && is_claude {
                 blocks.push((message.role.to_string(), ("No response requested.".into(), true)));
             } else if let Block::Result { call, is_error, .. } = block {
@@ -75,6 +80,7 @@ pub fn blocks_in_words(session: &Session, source: &dyn Source, context: &Context
                     _ => message.role.to_string(),
                 };
                 let parts = match message.entry {
+                    Some(_) if *is_error && message.patches.contains(&Patch::OnlyText) => vec![words(block)],
                     Some(_) => result_in_words(session, source, message, call),
                     None => vec![words(block)],
                 };
@@ -90,29 +96,15 @@ pub fn blocks_in_words(session: &Session, source: &dyn Source, context: &Context
     }
     let mut out = Vec::<(String, String, bool)>::new();
     for (who, (words, is_text)) in blocks {
-        // A notification is sent as a reminder.
-        let is_reminder = ["<system-reminder>", "<task-notification>"]
-            .iter()
-            .any(|tag| words.trim_start().starts_with(tag));
-        let is_lost = who.ends_with(" failed") && words.starts_with("[image ");
+        let is_reminder = words.trim_start().starts_with("<system-reminder>");
         let words = words.trim_end_matches('\n');
         match out.last_mut() {
-            _ if is_text && (words.is_empty() || is_reminder) || is_lost => {}
+            _ if is_text && (words.is_empty() || is_reminder) => {}
             Some((last, text, true)) if is_text && *last == who => *text += &format!("\n{words}"),
             _ => out.push((who, words.to_owned(), is_text)),
         }
     }
     out.into_iter().map(|(who, words, _)| (who, words)).collect()
-}
-
-/// Returns whether Claude Code leaves out the thinking of a reply: that of other models than the one
-/// of the last reply, and that of old models, whose names end with a day.
-fn is_without_thinking(session: &Session, source: &dyn Source, context: &Context, message: &Message) -> bool {
-    let Some(entry) = message.entry else { return false };
-    let line = source.bytes(session.span(entry)).unwrap();
-    let Some(model) = member_at(&line, &["message", "model"]).and_then(string) else { return false };
-    let is_old = model.rsplit('-').next().is_some_and(|end| end.len() == 8);
-    is_old || context.model().is_none_or(|last| last.name != model)
 }
 
 /// Returns each block of a stored result in words, and whether it is a text.

@@ -778,7 +778,7 @@ impl Sent {
         leaf: Option<Ix>,
     ) -> io::Result<Sent> {
         let session = reading.session;
-        let context = contexts.build(leaf)?;
+        let context = contexts.in_full(leaf)?;
         let mut sent = Sent {
             messages: Vec::new(),
             dropped: Vec::new(),
