@@ -62,7 +62,7 @@ impl Builder {
         self.format.reader()
     }
 
-    /// Starts a session of a format found by [`super::detect()`].
+    /// Starts a session of a format found by [`crate::format::detect()`].
     pub fn new(format: Format) -> Builder {
         Builder {
             format,

@@ -73,6 +73,9 @@ pub enum Speaker {
     },
 }
 
+/// A result in a message: its call, whether it failed, and its parts.
+type ToolResult = (String, bool, Vec<Part>);
+
 /// One turn.
 #[derive(Clone, Debug)]
 pub struct Turn {
@@ -400,9 +403,9 @@ impl Reading<'_> {
         &mut self,
         blocks: Vec<Block<'static>>,
         entry: Option<Ix>,
-    ) -> (Vec<Part>, Vec<(String, bool, Vec<Part>)>) {
+    ) -> (Vec<Part>, Vec<ToolResult>) {
         let mut parts: Vec<Part> = Vec::new();
-        let mut results: Vec<(String, bool, Vec<Part>)> = Vec::new();
+        let mut results: Vec<ToolResult> = Vec::new();
         for block in blocks {
             match block {
                 Block::Result { call, text, is_error } => {
