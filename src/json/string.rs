@@ -24,10 +24,23 @@ pub(super) fn is_escaped(raw: &[u8]) -> bool {
 /// Returns whether one of the eight bytes of a word is `byte`.
 #[inline(always)]
 pub(super) fn holds(word: u64, byte: u8) -> bool {
+    places(word, byte) != 0
+}
+
+/// Returns the place of the first of the eight bytes of a word that is `byte`; 8 if there is none.
+#[inline(always)]
+fn first_place(word: u64, byte: u8) -> usize {
+    (places(word, byte).trailing_zeros() / 8) as usize
+}
+
+/// Returns the highest bit of the first of the eight bytes of a word that is `byte`, and perhaps more bits
+/// after it; 0 if there is none.
+#[inline(always)]
+fn places(word: u64, byte: u8) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let other = word ^ (ONES * byte as u64);
     // A borrow may set bits after the first one, never before it.
-    other.wrapping_sub(ONES) & !other & (ONES << 7) != 0
+    other.wrapping_sub(ONES) & !other & (ONES << 7)
 }
 
 /// Returns the highest bit of each of the eight bytes that is not a digit.
@@ -97,15 +110,6 @@ static ESCAPED: [u8; 256] = {
     }
     table
 };
-
-/// Returns the place of the first of the eight bytes of a word that is `byte`; 8 if there is none.
-#[inline(always)]
-fn first_place(word: u64, byte: u8) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let other = word ^ (ONES * byte as u64);
-    // A borrow may set bits after the first one, never before it.
-    ((other.wrapping_sub(ONES) & !other & (ONES << 7)).trailing_zeros() / 8) as usize
-}
 
 /// Returns bytes as text; bytes that are not UTF-8 become U+FFFD.
 fn whole(raw: &[u8]) -> Cow<'_, str> {
