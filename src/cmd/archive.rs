@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let count = wanted.len();
     let mut total = Total::default();
     let mut writer = archive.begin().map_err(|error| io_error(error, archive.folder()))?;
-    writer = writer.with_titles(title);
+    writer = writer.with_titles(session_arg::title);
     if args.hardlink {
         writer = writer.with_links();
     }
@@ -178,13 +178,6 @@ impl Total {
         self.bytes += added.bytes;
         self.stored += added.stored;
     }
-}
-
-/// Returns the name of a session, or else its first prompt, if they are near the ends of its file.
-fn title(path: &Path) -> Option<String> {
-    let opened = crate::store::open_ends(path, crate::store::Options::default()).ok()?;
-    let summary = crate::ops::sessions::summary(&opened.session, &opened.files).ok()?;
-    Some(summary.title().to_owned()).filter(|title| !title.is_empty())
 }
 
 /// Returns an archive: the one that is named, or that of the user.

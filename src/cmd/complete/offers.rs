@@ -1,12 +1,12 @@
 //! Completion candidates: files, sessions, revisions, labels, operations.
 
 use super::line::at_home;
-use crate::cmd::shared::parallel;
+use crate::cmd::shared::{parallel, session_arg};
 use crate::format::{Content, Session};
 use crate::model::{Ix, Source};
 use crate::ops::tool_calls::ToolCalls;
 use crate::ops::turns::{Prompt, Thread, Turn};
-use crate::ops::{Snapshot, branches, ids, sessions as summaries};
+use crate::ops::{Snapshot, branches, ids};
 use crate::store;
 use crate::store::archive::{Archive, Item};
 use crate::store::{Opened, locate};
@@ -83,7 +83,7 @@ pub(super) fn sessions(
     by_id.sort_by_cached_key(|found| Reverse(time(found)));
     by_id.truncate(MOST);
     give(parallel::map(&by_id, |found| {
-        let name = if is_over() { None } else { name_or_prompt(&found.path) };
+        let name = if is_over() { None } else { session_arg::title(&found.path) };
         let name = name.unwrap_or_else(|| folder(&found.path));
         let help = format!("{} {}", found.agent, text::fit(&text::one_line(&name), PREVIEW));
         candidate(locate::id_in_name(&found.path), help.trim_start())
@@ -115,13 +115,6 @@ fn put_newest_names_first(found: &mut [locate::Found]) {
 fn name(path: &Path) -> Option<String> {
     let opened = store::open_ends(path, store::Options::default()).ok()?;
     opened.session.name.filter(|name| !name.contains('\n'))
-}
-
-/// Returns the name of a session, or else its first prompt, if they are near the ends of its file.
-fn name_or_prompt(path: &Path) -> Option<String> {
-    let opened = store::open_ends(path, store::Options::default()).ok()?;
-    let summary = summaries::summary(&opened.session, &opened.files).ok()?;
-    Some(summary.title().to_owned()).filter(|words| !words.is_empty())
 }
 
 fn folder(path: &Path) -> String {

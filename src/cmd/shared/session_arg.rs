@@ -4,7 +4,7 @@ use super::options::Global;
 use super::words;
 use crate::cmd::Failure;
 use crate::model::Count;
-use crate::ops::Snapshot;
+use crate::ops::{Snapshot, sessions};
 use crate::store;
 use crate::store::archive::{Archive, is_unpacked};
 use crate::store::continued::{Continued, continued};
@@ -86,6 +86,13 @@ pub(crate) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
 
 /// From how many bytes on reading may take a second.
 const SLOW: u64 = 16 << 20;
+
+/// Returns the name of a session, or else its first prompt, if they are near the ends of its file.
+pub(crate) fn title(path: &Path) -> Option<String> {
+    let opened = store::open_ends(path, store::Options::default()).ok()?;
+    let summary = sessions::summary(&opened.session, &opened.files).ok()?;
+    Some(summary.title().to_owned()).filter(|title| !title.is_empty())
+}
 
 /// Starts a progress bar for reading some files.
 pub(crate) fn reading<'p>(global: &Global, paths: impl IntoIterator<Item = &'p Path>) -> Progress {
