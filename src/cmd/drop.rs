@@ -12,9 +12,10 @@ use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::format::claude::stored_results;
 use crate::json::string_of;
-use crate::model::{Change, Count, Flags, Ix, Plan, Target};
+use crate::model::{Change, Count, Flags, Ix, Kind, Plan, Target};
 use crate::ops::drop::{self, Dropped, What};
 use crate::ops::export::claude::anchors;
+use crate::ops::ids;
 use crate::ops::revision;
 use crate::store::companions::{self, Companion};
 use crate::store::{self, Opened};
@@ -103,6 +104,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         write_json::print(&opened, &plan, &done, more, ui)?;
     }
     print_report(&dropped, opened.files.path(0), files, args, ui);
+    if !args.others && !args.failed && !ui.look.quiet {
+        hint_at_prompts(&opened, &dropped, args, global, ui)?;
+    }
     Ok(if dropped.plan.is_empty() { Exit::No } else { Exit::Done })
 }
 
@@ -114,6 +118,12 @@ fn print_report(dropped: &Dropped, path: &Path, files: usize, args: &Args, ui: &
         ui.note(format_args!(
             "note: {} stay: on the path to HEAD, or followed by other entries",
             Count("failed reply", "failed replies", dropped.failed_kept)
+        ));
+    }
+    if dropped.parts_kept > 0 {
+        ui.note(format_args!(
+            "note: kept {} of other branches: part of a reply that a kept branch shows",
+            Count("entry", "entries", dropped.parts_kept)
         ));
     }
     if dropped.plan.is_empty() {
@@ -134,6 +144,44 @@ fn print_report(dropped: &Dropped, path: &Path, files: usize, args: &Args, ui: &
         let file = text::shell_word(&path.display().to_string());
         ui.hint(format_args!("`bough undo {file}` restores them"));
     }
+}
+
+/// Says which prompts have no reply any more, and how to drop them too.
+fn hint_at_prompts(
+    opened: &Opened,
+    dropped: &Dropped,
+    args: &Args,
+    global: &Global,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
+    let (session, tree) = (&opened.session, &opened.session.tree);
+    let gone: HashSet<Ix> = dropped.entries.iter().copied().collect();
+    let held: HashSet<Ix> = session.head.exact.into_iter().flat_map(|head| tree.ancestors(head)).collect();
+    let mut prompts: Vec<Ix> = dropped.entries.iter().filter_map(|ix| tree.parent(*ix)).collect();
+    prompts.dedup();
+    prompts.retain(|ix| {
+        session.entries.kind(*ix) == Kind::User
+            && !gone.contains(ix)
+            && !held.contains(ix)
+            && tree.children(*ix).all(|below| gone.contains(&below))
+    });
+    if prompts.is_empty() {
+        return Ok(());
+    }
+    let short = ids::ShortIds::default();
+    let mut words = String::new();
+    for ix in &prompts {
+        words = format!("{words} {}", text::shell_word(&short.short_id(session, &opened.files, *ix)?));
+    }
+    let session = session_arg::in_hint(global, opened.files.path(0));
+    let (is, them) = match (prompts.len(), args.writing.dry_run) {
+        (1, false) => ("a prompt has", "it"),
+        (1, true) => ("a prompt would have", "it"),
+        (_, false) => ("prompts have", "them"),
+        (_, true) => ("prompts would have", "them"),
+    };
+    ui.hint(format_args!("{is} no reply any more; `bough drop{session}{words}` removes {them} too"));
+    Ok(())
 }
 
 /// Returns the files that belong to a session and may belong to some of its entries only.

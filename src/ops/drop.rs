@@ -46,6 +46,8 @@ pub struct Dropped {
     pub compared: usize,
     /// How many failed replies stay, because they are on the path to HEAD or something follows them.
     pub failed_kept: usize,
+    /// How many entries of other branches stay, because they are parts of a kept reply.
+    pub parts_kept: usize,
 }
 
 /// How many entries are visited at most to compare messages; the links are compared for all
@@ -57,11 +59,15 @@ pub fn plan(whole: Snapshot<'_>, what: What<'_>, fresh: &mut Ids, now: Time) -> 
     let session = whole.session;
     super::writable(session)?;
     let thread = Thread::new(whole)?;
-    let choice = Choice::new(session, &thread);
+    let mut choice = Choice::new(session, &thread);
     let gone = match what {
-        What::Entries(entries) => choice.below(whole, entries)?,
-        What::Others(kept) => choice.others(kept),
-        What::Failed => choice.failed(),
+        What::Entries(entries) => {
+            let gone = choice.below(whole, entries)?;
+            choice.no_part_of_kept_reply(whole, &gone)?;
+            gone
+        }
+        What::Others(kept) => choice.others(whole, kept)?,
+        What::Failed => choice.failed(whole)?,
     };
     let failed_kept = match what {
         What::Failed => {
@@ -77,6 +83,7 @@ pub fn plan(whole: Snapshot<'_>, what: What<'_>, fresh: &mut Ids, now: Time) -> 
         moved: 0,
         compared: 0,
         failed_kept,
+        parts_kept: choice.parts,
     };
     if !gone.contains(&true) {
         return Ok(dropped);
@@ -124,11 +131,13 @@ struct Choice<'a> {
     thread: &'a Thread<'a>,
     /// By entry: whether it is on the path to HEAD, or loaded with it.
     held: Vec<bool>,
+    /// How many entries are held as parts of a kept reply.
+    parts: usize,
 }
 
 impl<'a> Choice<'a> {
     fn new(session: &'a Session, thread: &'a Thread<'a>) -> Choice<'a> {
-        let mut choice = Choice { session, thread, held: vec![false; session.entries.len()] };
+        let mut choice = Choice { session, thread, held: vec![false; session.entries.len()], parts: 0 };
         for end in [session.head.exact, session.head.leaf, session.head.entry, Context::position(session)] {
             end.into_iter().for_each(|end| choice.hold(end));
         }
@@ -174,14 +183,50 @@ impl<'a> Choice<'a> {
         Ok(gone)
     }
 
+    /// Fails if a part of a kept reply would be dropped.
+    fn no_part_of_kept_reply(&self, whole: Snapshot<'_>, gone: &[bool]) -> Result<(), Error> {
+        let parts = parts_of_kept_replies(whole, gone)?;
+        let Some(first) = parts.first() else { return Ok(()) };
+        // What is below the parts can be dropped without them.
+        let tree = self.thread.tree();
+        let is_between = |ix: Ix| parts.iter().any(|part| tree.ancestors(*part).any(|above| above == ix));
+        let below = parts.iter().flat_map(|part| tree.children(*part)).filter(|ix| !is_between(*ix));
+        let below: Vec<String> = below.map(|ix| whole.name(ix)).collect::<io::Result<_>>()?;
+        Err(Error::NoPlace {
+            what: format!("{} is part of a reply that a kept branch shows", whole.name(*first)?),
+            instead: match below.is_empty() {
+                true => Some("it is dropped with that branch".into()),
+                false => Some(format!("`bough drop {}` removes what is below it", below.join(" "))),
+            },
+        })
+    }
+
+    /// Holds the parts of kept replies that would be dropped; returns whether there were some.
+    fn hold_parts(&mut self, whole: Snapshot<'_>, gone: &[bool]) -> io::Result<bool> {
+        let parts = parts_of_kept_replies(whole, gone)?;
+        parts.iter().for_each(|part| self.hold(*part));
+        self.parts += parts.len();
+        Ok(!parts.is_empty())
+    }
+
     /// Drops every branch that does not lead to HEAD, or to one of the kept entries, and is not below one of these.
-    fn others(mut self, kept: &[Ix]) -> Vec<bool> {
+    fn others(&mut self, whole: Snapshot<'_>, kept: &[Ix]) -> io::Result<Vec<bool>> {
         for ix in kept {
             self.hold(*ix);
             for below in self.thread.tree().subtree(self.thread.stand_in(*ix)) {
                 self.held[below.index()] = true;
             }
         }
+        loop {
+            let gone = self.not_held();
+            if !self.hold_parts(whole, &gone)? {
+                return Ok(gone);
+            }
+        }
+    }
+
+    /// Drops every branch from its first entry that is not held.
+    fn not_held(&self) -> Vec<bool> {
         let (session, tree) = (self.session, self.thread.tree());
         let mut gone = vec![false; session.entries.len()];
         for leaf in tree.leaves().filter(|leaf| !self.held[leaf.index()]) {
@@ -210,7 +255,16 @@ impl<'a> Choice<'a> {
     }
 
     /// Drops failed replies that no other reply follows, and the prompts to which there is no other reply.
-    fn failed(&self) -> Vec<bool> {
+    fn failed(&mut self, whole: Snapshot<'_>) -> io::Result<Vec<bool>> {
+        loop {
+            let gone = self.failed_not_held();
+            if !self.hold_parts(whole, &gone)? {
+                return Ok(gone);
+            }
+        }
+    }
+
+    fn failed_not_held(&self) -> Vec<bool> {
         let (session, tree) = (self.session, self.thread.tree());
         let count = session.entries.len();
         // Whether an entry must stay: it is held, or it is a reply or a result, or something below it must stay.
@@ -245,6 +299,57 @@ impl<'a> Choice<'a> {
     }
 }
 
+/// Returns the entries to drop that are parts of a kept reply: Claude Code loads the parts of a reply, and the
+/// results of its calls, wherever they are. In file order.
+fn parts_of_kept_replies(whole: Snapshot<'_>, gone: &[bool]) -> io::Result<Vec<Ix>> {
+    let entries = &whole.session.entries;
+    if whole.session.format != Format::Claude || !gone.contains(&true) {
+        return Ok(Vec::new());
+    }
+    let gone = with_copies(whole.session, gone.to_vec());
+    let (mut kept_groups, mut kept_calls) = (HashSet::new(), HashSet::new());
+    let mut dropped_calls = Vec::new();
+    let mut line = Vec::new();
+    for ix in entries.all() {
+        let is_gone = gone[ix.index()];
+        if !is_gone && entries.group(ix).is_some() {
+            kept_groups.insert(entries.group(ix));
+        }
+        let flags = entries.flags(ix);
+        if entries.file(ix) != 0 || !flags.has(Flags::CALL) && !flags.has(Flags::RESULT) {
+            continue;
+        }
+        whole.read(ix, &mut line)?;
+        let content = Content::read(Format::Claude, &line);
+        let ids = content.calls().map(|(id, ..)| id.to_owned()).chain(content.answers().map(str::to_owned));
+        match is_gone {
+            true => dropped_calls.extend(ids.map(|id| (ix, id))),
+            false => kept_calls.extend(ids),
+        }
+    }
+    let of_group = entries.all().filter(|ix| gone[ix.index()] && kept_groups.contains(&entries.group(*ix)));
+    let of_call = dropped_calls.iter().filter(|(_, id)| kept_calls.contains(id)).map(|(ix, _)| *ix);
+    let mut parts: Vec<Ix> = of_group.chain(of_call).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    Ok(parts)
+}
+
+/// Returns the ids of the entries to drop.
+fn keys_of(session: &Session, gone: &[bool]) -> HashSet<Key> {
+    let entries = session.entries.all().filter(|ix| gone[ix.index()]);
+    entries.map(|ix| session.entries.key(ix)).filter(|key| *key != Key::NONE).collect()
+}
+
+/// Adds the copies of the entries to drop: all entries of an id are dropped together.
+fn with_copies(session: &Session, mut gone: Vec<bool>) -> Vec<bool> {
+    let keys = keys_of(session, &gone);
+    for ix in session.tree.shadowed() {
+        gone[ix.index()] = keys.contains(&session.entries.key(ix));
+    }
+    gone
+}
+
 /// The lines to remove.
 struct Removal<'a> {
     whole: Snapshot<'a>,
@@ -257,15 +362,10 @@ struct Removal<'a> {
 }
 
 impl<'a> Removal<'a> {
-    fn new(whole: Snapshot<'a>, mut gone: Vec<bool>) -> Result<Removal<'a>, Error> {
+    fn new(whole: Snapshot<'a>, gone: Vec<bool>) -> Result<Removal<'a>, Error> {
         let session = whole.session;
-        // All copies of an id share its fate; so do entries that another one represents.
-        let mut keys: HashSet<Key> =
-            session.entries.all().filter(|ix| gone[ix.index()]).map(|ix| session.entries.key(ix)).collect();
-        keys.remove(&Key::NONE);
-        for ix in session.tree.shadowed() {
-            gone[ix.index()] = keys.contains(&session.entries.key(ix));
-        }
+        let mut keys = keys_of(session, &gone);
+        let mut gone = with_copies(session, gone);
         let mut moved = HashSet::new();
         let places = if session.labels.lines.is_empty() { HashMap::new() } else { session.places() };
         for label in session.labels.lines.iter() {
@@ -514,7 +614,7 @@ impl Check<'_> {
                     )));
                 }
             }
-            return self.groups();
+            return Ok(());
         }
         for ix in kept.filter(|ix| session.tree.is_in_tree(*ix)) {
             let above = session.tree.parent(ix).and_then(|above| self.nearest(above));
@@ -532,48 +632,6 @@ impl Check<'_> {
     fn nearest(&self, ix: Ix) -> Option<Ix> {
         let kept = self.before.session.tree.ancestors(ix).find(|above| !self.removal.gone[above.index()])?;
         self.image(kept)
-    }
-
-    /// Fails if a part of a kept reply would be dropped: Claude Code loads the parts of a reply wherever they are.
-    fn groups(&self) -> Result<(), Error> {
-        let entries = &self.before.session.entries;
-        let group = |gone: bool| {
-            let these = entries.all().filter(move |ix| self.removal.gone[ix.index()] == gone);
-            these.map(|ix| (entries.group(ix), ix)).filter(|(group, _)| group.is_some())
-        };
-        let kept: HashSet<Key> = group(false).map(|(group, _)| group).collect();
-        let shared = group(true).find(|(group, _)| kept.contains(group));
-        let shared = match shared {
-            Some((_, ix)) => Some(ix),
-            None => {
-                let kept: HashSet<String> = self.tool_ids(false)?.into_iter().map(|(id, _)| id).collect();
-                self.tool_ids(true)?.into_iter().find(|(id, _)| kept.contains(id)).map(|(_, ix)| ix)
-            }
-        };
-        match shared {
-            Some(ix) => Err(Error::NoPlace {
-                what: format!("{} is part of a reply that another branch shows", self.before.name(ix)?),
-                instead: Some("name the entry at which the branches part".into()),
-            }),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns the ids of the calls and results in dropped or in kept entries: Claude Code looks for the result of a
-    /// call on all branches.
-    fn tool_ids(&self, gone: bool) -> io::Result<Vec<(String, Ix)>> {
-        let entries = &self.before.session.entries;
-        let (mut out, mut line) = (Vec::new(), Vec::new());
-        for ix in entries.all().filter(|ix| self.removal.gone[ix.index()] == gone && entries.file(*ix) == 0) {
-            if entries.flags(ix).has(Flags::CALL) || entries.flags(ix).has(Flags::RESULT) {
-                self.before.read(ix, &mut line)?;
-                let content = Content::read(Format::Claude, &line);
-                let ids =
-                    content.calls().map(|(id, ..)| id.to_owned()).chain(content.answers().map(str::to_owned));
-                out.extend(ids.map(|id| (id, ix)));
-            }
-        }
-        Ok(out)
     }
 }
 
