@@ -361,9 +361,16 @@ impl Log {
     }
 
     /// Returns HEAD of a session before its last switch: `None` if nothing has moved it yet,
-    /// `Some(None)` if it was before the first entry.
-    pub fn position_before(&self, path: &Path) -> io::Result<Option<Option<String>>> {
-        let last = self.last(|operation| operation.moved && operation.file == path)?;
+    /// `Some(None)` if it was before the first entry. A move from a place to which `leads` says no
+    /// is passed over.
+    pub fn position_before(
+        &self,
+        path: &Path,
+        leads: impl Fn(Option<&str>) -> bool,
+    ) -> io::Result<Option<Option<String>>> {
+        let last = self.last(|operation| {
+            operation.moved && operation.file == path && leads(operation.from.as_deref())
+        })?;
         Ok(last.map(|operation| operation.from))
     }
 

@@ -4,7 +4,7 @@
 use super::options::Global;
 use super::{session_arg, time};
 use crate::format::{Content, Format};
-use crate::model::{Count, Flags, Ix, Kind, Source};
+use crate::model::{Count, Flags, Ix, Key, Kind, Source};
 use crate::ops::turns::Thread;
 use crate::ops::{Snapshot, ids, switch::Switch};
 use crate::store::project_folder::home_of;
@@ -13,12 +13,22 @@ use crate::ui::{Ui, text};
 use std::path::{Path, PathBuf};
 
 /// Returns HEAD before the last switch of a session, according to the operation log: `None` if no
-/// switch is known, `Some(None)` if it was before the first entry.
+/// switch is known, `Some(None)` if it was before the first entry. Passes over entries that are not there any more,
+/// e.g. copies whose cherry-pick was undone, and over HEAD itself.
 pub(crate) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<String>>> {
     let path = opened.files.path(0);
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match Log::of_user() {
-        Some(log) => log.position_before(&real),
+        Some(log) => {
+            let session = &opened.session;
+            log.position_before(&real, |from| match from {
+                Some(id) => {
+                    let from = session.find(Key::hash(id.as_bytes()));
+                    from.is_some() && from != session.head.entry
+                }
+                None => session.head.entry.is_some(),
+            })
+        }
         None => Ok(None),
     }
 }
