@@ -273,6 +273,11 @@ fn several(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow
         let what = "several sessions are exported as pages only".into();
         return Err(Failure::Usage { what, hint: "omit `--to`, or name one session".into() }.into());
     }
+    if global.session.is_some() {
+        let option = if args.all { "--all" } else { "--project" };
+        let what = format!("`{option}` chooses the sessions, so that no other can be named");
+        return Err(Failure::Usage { what, hint: format!("omit `{option}`, or the session") }.into());
+    }
     let found = match &args.words[..] {
         [] if args.all => locate::stores(&global.roots).iter().flat_map(locate::sessions).collect(),
         [] => session_arg::of_project(global, locate::Worktrees::Listed),
