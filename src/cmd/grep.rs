@@ -157,6 +157,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     }
     session_arg::warn_of_files(&faulty, files.paths.len(), args.scope.option(), ui);
+    if !found && args.files.is_empty() && args.scope.words().is_empty() && Ui::talks_to_a_person() {
+        ui.hint("only one session was searched; `-p` searches those of the project, `--all` all");
+    }
     // A file that was not searched must be distinguishable from one without matches.
     Ok(failures.or(if found { Exit::Done } else { Exit::No }))
 }
