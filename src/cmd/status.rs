@@ -1,7 +1,7 @@
 //! `bough status`: a session in short.
 
 use super::shared::options::Global;
-use super::shared::{entry_json, rows, session_arg, time, write};
+use super::shared::{after_move, entry_json, rows, session_arg, time, write};
 use super::{Exit, complete, fsck};
 use crate::format::claude::graph::ClaudeGraph;
 use crate::format::{Format, Session};
@@ -23,8 +23,8 @@ use std::path::Path;
 /// Show the state of a session: format, HEAD, branches, faults
 ///
 /// Shows the entry from which the agent would continue if it loaded the session now, and the rule
-/// that determines it; the numbers of entries, branches and faults; whether an agent seems to be
-/// writing; and whether Claude Code will soon delete the session because it was not written for long
+/// that determines it; the command with which the agent continues it; the numbers of entries,
+/// branches and faults; whether an agent seems to be writing; and whether Claude Code will soon delete the session because it was not written for long
 /// (`cleanupPeriodDays` in its settings).
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -80,6 +80,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(when) = &is_soon {
         rows.push(("cleanup", cleanup(when, &retention(&opened))));
     }
+    if let Some(command) = resume(&opened) {
+        rows.push(("resume", text::one_line(&command)));
+    }
     let tree = &session.tree;
     rows.push((
         "tree",
@@ -112,6 +115,12 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
+/// Returns the command with which the agent continues the session, unless it came from standard input.
+fn resume(opened: &Opened) -> Option<String> {
+    let path = opened.files.path(0);
+    if path == Path::new("-") { None } else { after_move::resume_command(opened.session.format, path) }
+}
+
 /// Says when the agent deletes the session, and why then.
 fn cleanup(when: &str, kept: &Retention) -> String {
     let days = Count("day", "days", usize::try_from(kept.days).unwrap_or(usize::MAX));
@@ -130,7 +139,7 @@ fn print_facts(rows: Vec<(&str, String)>, ui: &mut Ui) -> anyhow::Result<()> {
         let room = ui.look.width.saturating_sub(9);
         let mut lines = text::wrap_facts(&value, room);
         // What may be copied is not broken.
-        if !matches!(name, "file" | "session") {
+        if !matches!(name, "file" | "session" | "resume") {
             lines = lines.iter().flat_map(|line| text::wrap(line, room)).collect();
         }
         let mut name = name;
@@ -264,6 +273,9 @@ pub(super) struct StatusRow {
     /// The leaf as the agent has it, bookkeeping and markers included.
     #[serde(skip_serializing_if = "Option::is_none")]
     leaf: Option<String>,
+    /// The command with which the agent continues the session, for a shell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume: Option<String>,
 }
 
 impl StatusRow {
@@ -300,6 +312,7 @@ impl StatusRow {
             version: session.version().and_then(entry_json::version),
             head: name(session.head.entry)?,
             leaf: name(session.head.leaf)?,
+            resume: resume(opened),
         })
     }
 }
