@@ -6,7 +6,7 @@ use super::line_edit::LineEdit;
 use super::session::{How, Model};
 use crate::cmd::shared::render::View;
 use crate::cmd::shared::stored_results::Stored;
-use crate::model::{self, Count, Ix};
+use crate::model::{self, Count, Ix, grouped};
 use crate::ops::filter::Mode;
 use crate::ops::rows::{Folds, Rows, Scan, Search};
 use crate::ops::{ids, revision};
@@ -188,7 +188,7 @@ const REWIND: &str = "--rewind";
 /// How many rows are searched before the clock is looked at.
 const CLOCK: usize = 16;
 
-/// A search under way.
+/// A search under way. It goes on after the first match, to count the others.
 struct Running {
     scan: Scan,
     /// The row that is looked at next, and how many are left.
@@ -197,6 +197,8 @@ struct Running {
     down: bool,
     /// The row from which the search went out.
     from: usize,
+    /// The rows that match, in the order in which they were found.
+    found: Vec<usize>,
     since: Instant,
     /// When the screen said last how far it is.
     said: Instant,
@@ -225,6 +227,8 @@ pub(super) struct Navigator<'m> {
     pub(super) bough: &'m Bough,
     pub(super) purpose: Use,
     running: Option<Running>,
+    /// The rows that match the last search that came to its end, in order, and its words.
+    matches: Option<(String, Vec<usize>)>,
     /// Whether the cursor goes to HEAD when the session is read anew.
     goes_with_head: bool,
     /// Whether an agent seems to be at work on the file.
@@ -260,6 +264,7 @@ impl<'m> Navigator<'m> {
             bough,
             purpose,
             running: None,
+            matches: None,
             goes_with_head: false,
             is_agent_running: model.signs.is_some(),
             summaries: HashMap::new(),
@@ -859,6 +864,7 @@ impl<'m> Navigator<'m> {
         let here = self.cursor_entry();
         self.kept.filter = filter;
         self.folds.clear();
+        self.matches = None;
         self.rows = self.model.rows_of(filter);
         let (session, mode) = (self.model.session(), self.filter().1);
         self.view.mark(|ix| mode.shows(session, ix));
@@ -887,6 +893,18 @@ impl<'m> Navigator<'m> {
             return;
         }
         self.kept.shows_matches = true;
+        if let Some((words, matches)) = &self.matches
+            && *words == self.kept.search
+        {
+            let at = match down {
+                true => matches.iter().find(|row| **row > self.cursor).or(matches.first()),
+                false => matches.iter().rfind(|row| **row < self.cursor).or(matches.last()),
+            };
+            if let Some(row) = at.copied() {
+                self.go_to_match(row, self.cursor, down);
+                return;
+            }
+        }
         let next = if down { self.cursor + 1 } else { self.cursor + count - 1 } % count;
         self.kept.message = "searching…".into();
         self.running = Some(Running {
@@ -895,6 +913,7 @@ impl<'m> Navigator<'m> {
             left: count,
             down,
             from: self.cursor,
+            found: Vec::new(),
             since: Instant::now(),
             said: Instant::now(),
         });
@@ -920,20 +939,19 @@ impl<'m> Navigator<'m> {
             running.left -= 1;
             running.next = if down { row + 1 } else { row + count - 1 } % count;
             if found {
-                self.kept.message = match (row.cmp(&running.from), down) {
-                    (Ordering::Equal, _) => "no other match".into(),
-                    (Ordering::Less, true) => "the search went on at the first row".into(),
-                    (Ordering::Greater, false) => "the search went on at the last row".into(),
-                    _ => String::new(),
-                };
-                self.jump(Some(row), "");
-                return true;
+                running.found.push(row);
+                if running.found.len() == 1 {
+                    self.go_to_match(row, running.from, down);
+                    self.running = Some(running);
+                    return true;
+                }
             }
             if running.left.is_multiple_of(CLOCK) && Instant::now() >= until {
                 // A search that takes long says how far it is. A frame for each step would take the time of the search.
                 let mut is_news = false;
                 let is_long = running.since.elapsed() > Duration::from_millis(300);
-                if is_long && running.said.elapsed() > Duration::from_millis(100) {
+                if running.found.is_empty() && is_long && running.said.elapsed() > Duration::from_millis(100)
+                {
                     running.said = Instant::now();
                     let done = (count - running.left) * 100 / count;
                     let message = format!("searching… {done} %");
@@ -944,8 +962,38 @@ impl<'m> Navigator<'m> {
                 return is_news;
             }
         }
-        self.kept.message = format!("not found: {}", text::one_line(&self.kept.search));
+        let Running { mut found, from, .. } = running;
+        let Some(row) = found.first().copied() else {
+            self.kept.message = format!("not found: {}", text::one_line(&self.kept.search));
+            return true;
+        };
+        found.sort_unstable();
+        self.matches = Some((self.kept.search.clone(), found));
+        self.go_to_match(row, from, down);
         true
+    }
+
+    /// Goes to a row that matches, from another one, and says which of the matches it is, if they were counted.
+    fn go_to_match(&mut self, row: usize, from: usize, down: bool) {
+        let wrapped = match (row.cmp(&from), down) {
+            (Ordering::Equal, _) => "no other match",
+            (Ordering::Less, true) => "the search went on at the first row",
+            (Ordering::Greater, false) => "the search went on at the last row",
+            _ => "",
+        };
+        let rows =
+            self.matches.as_ref().filter(|(words, _)| *words == self.kept.search).map(|(_, rows)| rows);
+        let counted = match rows.map_or(0, Vec::len) {
+            1 if row != from => Some("the only match".to_owned()),
+            0 | 1 => None,
+            all => {
+                let at = rows.map_or(0, |rows| rows.partition_point(|other| *other < row)) + 1;
+                Some(format!("match {} of {}", grouped(at), grouped(all)))
+            }
+        };
+        let said = counted.iter().map(String::as_str).chain(Some(wrapped).filter(|words| !words.is_empty()));
+        self.kept.message = said.collect::<Vec<_>>().join(" · ");
+        self.jump(Some(row), "");
     }
 }
 

@@ -26,6 +26,9 @@ pub(super) enum Picked {
     Signal(i32),
 }
 
+/// All keys of the list.
+const KEYS: &str = "Enter open · / search · Esc all sessions, leave · q leave · j k ^D ^U ^F ^B g G move";
+
 /// The list, newest first.
 pub(super) struct Picker {
     found: Vec<Found>,
@@ -109,10 +112,16 @@ impl Picker {
         self.cursor = match key {
             Key::Down | Key::Char('j') => self.cursor + 1,
             Key::Up | Key::Char('k') => self.cursor.saturating_sub(1),
-            Key::PageDown => self.cursor + self.page,
-            Key::PageUp => self.cursor.saturating_sub(self.page),
-            Key::Home | Key::Char('g') => 0,
-            Key::End | Key::Char('G') => last,
+            Key::PageDown | Key::Ctrl('f') => self.cursor + self.page,
+            Key::PageUp | Key::Ctrl('b') => self.cursor.saturating_sub(self.page),
+            Key::Ctrl('d') => self.cursor + self.page.div_ceil(2),
+            Key::Ctrl('u') => self.cursor.saturating_sub(self.page.div_ceil(2)),
+            Key::Home | Key::Char('g' | '<') => 0,
+            Key::End | Key::Char('G' | '>') => last,
+            Key::Char('?') => {
+                self.message = KEYS.into();
+                self.cursor
+            }
             Key::Char('/') => {
                 self.typing = Some(LineEdit::new(&self.words));
                 self.cursor
@@ -227,7 +236,7 @@ impl Picker {
             buffer.set_stringn(area.x, y, message, width, Style::new());
             return None;
         }
-        let keys = own("Enter open · / search · j k move · q leave");
+        let keys = own("Enter open · / search · j k move · ? keys · q leave");
         buffer.set_stringn(area.x, y, keys, width, Style::new());
         None
     }
