@@ -1,0 +1,371 @@
+//! What each key does in the navigator.
+
+use super::{Act, Leave, Navigator, Panel, Purpose, REWIND, Step, Then, Use, scroll};
+use crate::cmd::tree::keys::Key;
+use crate::cmd::tree::line_edit::LineEdit;
+use crate::ops::filter::Mode;
+use crate::ui::text;
+
+impl<'m> Navigator<'m> {
+    /// Does what a key asks for.
+    pub(crate) fn press(&mut self, key: Key) -> anyhow::Result<Step> {
+        self.running = None;
+        match std::mem::replace(&mut self.kept.panel, Panel::Tree) {
+            Panel::Tree => {
+                self.kept.message.clear();
+                self.press_in_tree(key)
+            }
+            Panel::Go => {
+                match key {
+                    Key::Char('?') => self.show("Keys", HELP.lines().map(str::to_owned).collect()),
+                    Key::Char('g') => self.go_to(0),
+                    _ => {}
+                }
+                Ok(Step::Stay)
+            }
+            Panel::Line(purpose, mut line) => match key {
+                Key::Esc | Key::Ctrl('c' | 'g') => Ok(Step::Stay),
+                Key::Enter => self.typed(purpose, &line.text()),
+                Key::Backspace if line.text().is_empty() && purpose != Purpose::Label => Ok(Step::Stay),
+                key => {
+                    line.press(key);
+                    self.kept.panel = Panel::Line(purpose, line);
+                    Ok(Step::Stay)
+                }
+            },
+            Panel::Text { title, lines, mut top } => {
+                if !scroll(key, &mut top, lines.len(), self.page) {
+                    return Ok(Step::Stay);
+                }
+                self.kept.panel = Panel::Text { title, lines, top };
+                Ok(Step::Stay)
+            }
+            Panel::Plan { title, lines, mut top, act } => match key {
+                Key::Enter | Key::Char('y') => match act {
+                    Act::Run(words) => Ok(Step::Run(words, Then::Done)),
+                    Act::Resume(command) => Ok(Step::Leave(Leave::Resume(command))),
+                },
+                Key::Char('n' | 'q') | Key::Esc | Key::Ctrl('c') => {
+                    self.kept.message = "nothing was changed".into();
+                    Ok(Step::Stay)
+                }
+                key => {
+                    scroll(key, &mut top, lines.len(), self.page);
+                    self.kept.panel = Panel::Plan { title, lines, top, act };
+                    Ok(Step::Stay)
+                }
+            },
+        }
+    }
+
+    fn press_in_tree(&mut self, key: Key) -> anyhow::Result<Step> {
+        let index = self.folds.index(self.cursor);
+        match key {
+            Key::Down | Key::Char('j') => self.go_to_index(index + 1),
+            Key::Up | Key::Char('k') => self.go_to_index(index.saturating_sub(1)),
+            Key::PageDown | Key::Ctrl('f') => self.go_to_index(index + self.page),
+            Key::PageUp | Key::Ctrl('b') => self.go_to_index(index.saturating_sub(self.page)),
+            Key::Home | Key::Char('<') => self.go_to(0),
+            Key::End | Key::Char('G' | '>') => self.go_to_index(usize::MAX),
+            Key::Char('g') => self.kept.panel = Panel::Go,
+            Key::Left => self.fold_or_up(),
+            Key::Right => self.unfold_or_down(),
+            Key::Char('[') => self.jump(self.rows.branch_point_before(self.cursor), "no branch point before"),
+            Key::Char(']') if !self.rows.is_empty() => {
+                self.jump(self.rows.branch_point_after(self.cursor), "no branch point after");
+            }
+            Key::Char('p') => self.jump(self.prompt(true), "no prompt after"),
+            Key::Char('P') => self.jump(self.prompt(false), "no prompt before"),
+            Key::Char('h') => {
+                let head = self.model.session().head.entry;
+                self.jump(head.and_then(|head| self.rows.row_at_or_above(head)), "HEAD is not shown");
+            }
+            Key::Ctrl('o') => self.set_filter((self.kept.filter + 1) % Mode::ALL.len()),
+            Key::Ctrl('O') => self.set_filter((self.kept.filter + Mode::ALL.len() - 1) % Mode::ALL.len()),
+            Key::Char(digit @ '1'..='5') => self.set_filter(digit as usize - '1' as usize),
+            Key::Char('/') => self.type_line(Purpose::SearchDown),
+            Key::Char('?') => self.type_line(Purpose::SearchUp),
+            Key::Char('n') => self.search(self.kept.search_down),
+            Key::Char('N') => self.search(!self.kept.search_down),
+            Key::Tab => self.kept.preview = !self.kept.preview,
+            Key::Char('J') => self.scroll_entry(1),
+            Key::Char('K') => self.scroll_entry(-1),
+            Key::Ctrl('d') => self.scroll_entry(self.room.div_ceil(2) as isize),
+            Key::Ctrl('u') => self.scroll_entry(-(self.room.div_ceil(2) as isize)),
+            Key::Char('t') => self.kept.times = !self.kept.times,
+            Key::Char('f') => {
+                self.kept.follow = !self.kept.follow;
+                return Ok(Step::Reread);
+            }
+            Key::Char(' ') => {
+                self.mark();
+                self.go_to_index(index + 1);
+            }
+            Key::Char('y') => return self.copy_id(),
+            Key::Char('Y') => return self.copy_text(),
+            Key::Ctrl('z') => return Ok(Step::Suspend),
+            Key::Ctrl('l') => return Ok(Step::Redraw),
+            Key::Char('R') => {
+                self.kept.message = "read again".into();
+                return Ok(Step::Reread);
+            }
+            // The tests of the terminal want to see what a panic leaves of it.
+            #[cfg(debug_assertions)]
+            Key::Ctrl('x') => panic!("the key of the tests was pressed"),
+            Key::Esc => return Ok(self.clear_or_leave()),
+            Key::Char('q') => return Ok(Step::Leave(Leave::Back)),
+            Key::Char('Q') | Key::Ctrl('c') => return Ok(Step::Leave(Leave::Quit)),
+            Key::Enter if self.purpose != Use::Act => return self.choose(),
+            Key::Char(':') if self.purpose != Use::Act => self.type_line(Purpose::Command),
+            key if self.purpose == Use::Act => return self.press_to_act(key),
+            _ => {}
+        }
+        Ok(Step::Stay)
+    }
+
+    /// Clears what the last search or the marks left on the screen; if there is nothing, leaves.
+    fn clear_or_leave(&mut self) -> Step {
+        if std::mem::take(&mut self.kept.shows_matches) {
+            self.kept.message = "the search is cleared".into();
+        } else if !self.kept.marked.is_empty() {
+            self.kept.marked.clear();
+            self.kept.message = "the marks are cleared".into();
+        } else {
+            return Step::Leave(Leave::Back);
+        }
+        Step::Stay
+    }
+
+    /// The keys that do something with entries.
+    fn press_to_act(&mut self, key: Key) -> anyhow::Result<Step> {
+        if !matches!(
+            key,
+            Key::Enter
+                | Key::Ctrl('r')
+                | Key::Char('s' | 'L' | 'd' | 'c' | 'e' | 'x' | 'o' | 'v' | 'u' | 'r' | ':')
+        ) {
+            return Ok(Step::Stay);
+        }
+        if self.model.session().partial {
+            self.kept.message = "the session is still being read".into();
+            return Ok(Step::Stay);
+        }
+        match key {
+            Key::Char('u') | Key::Ctrl('r') => {
+                let listed = ["op", "log", "--json"].map(str::to_owned).to_vec();
+                return Ok(Step::Run(listed, Then::Undo { redo: key == Key::Ctrl('r') }));
+            }
+            Key::Char('r') => {
+                match self.model.resume_command() {
+                    Some(command) => {
+                        let lines = vec![text::safe(&command)];
+                        self.kept.panel = Panel::Plan {
+                            title: "Leave and run".into(),
+                            lines,
+                            top: 0,
+                            act: Act::Resume(command),
+                        };
+                    }
+                    None => self.kept.message = "this agent has no command that resumes a session".into(),
+                }
+                return Ok(Step::Stay);
+            }
+            Key::Char('x') => {
+                self.plan_page();
+                return Ok(Step::Stay);
+            }
+            Key::Char(':') => {
+                self.type_line(Purpose::Command);
+                return Ok(Step::Stay);
+            }
+            _ => {}
+        }
+        let Some(here) = self.cursor_entry() else { return Ok(Step::Stay) };
+        let id = self.name(here)?;
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        match key {
+            Key::Enter => {
+                let words = self.switch_words(here)?;
+                let is_rewind = words.iter().any(|word| word == REWIND);
+                let title = if is_rewind { "Edit this prompt again?" } else { "Switch here?" };
+                return Ok(Navigator::plan(title, words));
+            }
+            Key::Char('s') => return Ok(Step::Summarize(self.switch_words(here)?)),
+            Key::Char('L') => {
+                let label = self.model.session().labels.label(here).unwrap_or_default();
+                self.kept.panel = Panel::Line(Purpose::Label, LineEdit::new(&text::one_line(label)));
+            }
+            Key::Char('o') => return Ok(Step::Page(words(&["show", "--", &id]))),
+            Key::Char('v') => return Ok(Step::Edit(self.text_of(here)?)),
+            Key::Char('d') => {
+                let marked = self.marked()?;
+                let [one, other] = marked.as_slice() else {
+                    self.kept.message = format!("mark two entries with Space; {} marked", marked.len());
+                    return Ok(Step::Stay);
+                };
+                return Ok(Step::Run(words(&["diff", "--", one, other]), Then::Show));
+            }
+            Key::Char('c') => {
+                let marked = self.marked()?;
+                if marked.is_empty() {
+                    self.kept.message = "mark the entries to copy with Space".into();
+                    return Ok(Step::Stay);
+                }
+                let mut pick = words(&["cherry-pick", "--"]);
+                pick.extend(marked);
+                return Ok(Navigator::plan("Copy the marked entries to HEAD?", pick));
+            }
+            Key::Char('e') => {
+                let end = self.marked()?.into_iter().next().unwrap_or(id);
+                let words = words(&["export-branch", "--store", "--", &end]);
+                return Ok(Navigator::plan("Export the branch?", words));
+            }
+            _ => {}
+        }
+        Ok(Step::Stay)
+    }
+
+    /// Shows the command that writes a page of the session into the current folder, and asks.
+    fn plan_page(&mut self) {
+        let name = self.model.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let words = ["export", "--to", "html", "--output"].map(str::to_owned);
+        let words: Vec<String> = words.into_iter().chain([format!("{name}.html")]).collect();
+        let lines = vec![
+            self.bough.spelled(&words),
+            String::new(),
+            "The page has all branches. Credentials are redacted.".to_owned(),
+        ];
+        let (title, lines) = ("Write a page?".to_owned(), self.wrapped(lines));
+        self.kept.panel = Panel::Plan { title, lines, top: 0, act: Act::Run(words) };
+    }
+
+    /// Lets the user type a search or a command.
+    fn type_line(&mut self, purpose: Purpose) {
+        let history = if purpose == Purpose::Command { &self.kept.commands } else { &self.kept.searches };
+        self.kept.panel = Panel::Line(purpose, LineEdit::after(history));
+    }
+
+    /// Takes a line that was typed.
+    pub(super) fn typed(&mut self, purpose: Purpose, line: &str) -> anyhow::Result<Step> {
+        let history = match purpose {
+            Purpose::SearchDown | Purpose::SearchUp => Some(&mut self.kept.searches),
+            Purpose::Command => Some(&mut self.kept.commands),
+            Purpose::Label => None,
+        };
+        if let Some(history) =
+            history.filter(|history| !line.is_empty() && history.last().is_none_or(|last| last != line))
+        {
+            history.push(line.to_owned());
+        }
+        match purpose {
+            Purpose::SearchDown | Purpose::SearchUp => {
+                if !line.is_empty() {
+                    self.kept.search = line.to_owned();
+                }
+                self.kept.search_down = purpose == Purpose::SearchDown;
+                self.search(self.kept.search_down);
+                Ok(Step::Stay)
+            }
+            Purpose::Label => {
+                let Some(here) = self.cursor_entry() else { return Ok(Step::Stay) };
+                let (id, old) = (self.name(here)?, self.model.session().labels.label(here));
+                let label = |words: &[&str]| {
+                    let words = std::iter::once("label").chain(words.iter().copied()).map(str::to_owned);
+                    Ok(Step::Run(words.collect(), Then::Done))
+                };
+                match line.trim() {
+                    // What was not edited stays, although it may be shown in other signs.
+                    same if old.is_some_and(|old| text::one_line(old) == same) => Ok(Step::Stay),
+                    "" if old.is_some() => label(&["--delete", "--", &id]),
+                    "" => Ok(Step::Stay),
+                    // The old label was in the line, and was edited.
+                    name if old.is_some() => label(&["--replace", "--", name, &id]),
+                    name => label(&["--", name, &id]),
+                }
+            }
+            Purpose::Command => {
+                if let Some(index) = typed_row(line, self.folds.index(self.cursor)) {
+                    self.go_to_index(index);
+                    return Ok(Step::Stay);
+                }
+                // As in pagers and editors.
+                if matches!(line.trim(), "q" | "q!" | "quit") {
+                    return Ok(Step::Leave(Leave::Back));
+                }
+                if self.purpose != Use::Act {
+                    self.kept.message = "expected the number of a row, e.g. `:12` or `:+5`".into();
+                    return Ok(Step::Stay);
+                }
+                let Some(mut words) = shlex::split(line) else {
+                    self.kept.message = "a quote is not closed".into();
+                    return Ok(Step::Stay);
+                };
+                if words.first().is_some_and(|word| word == "bough") {
+                    words.remove(0);
+                }
+                if let Some(here) = self.cursor_entry() {
+                    let id = self.name(here)?;
+                    words.iter_mut().for_each(|word| *word = word.replace("@@", &id));
+                }
+                if words.is_empty() {
+                    return Ok(Step::Stay);
+                }
+                Ok(Step::Run(words, Then::ShowAndReread))
+            }
+        }
+    }
+}
+
+/// The index of the row that was typed: `12`, or `+5` and `-5` from the row with the cursor on.
+pub(super) fn typed_row(typed: &str, index: usize) -> Option<usize> {
+    let typed = typed.trim();
+    let number = |digits: &str| {
+        let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        // A number that is too large goes to the last row.
+        is_number.then(|| digits.parse().unwrap_or(usize::MAX))
+    };
+    match (typed.strip_prefix('+'), typed.strip_prefix('-')) {
+        (Some(down), _) => number(down).map(|rows: usize| index.saturating_add(rows)),
+        (_, Some(up)) => number(up).map(|rows| index.saturating_sub(rows)),
+        _ => number(typed).map(|row| row.saturating_sub(1)),
+    }
+}
+
+/// The keys, as `g?` shows them.
+const HELP: &str = "\
+j k, Up Down            move by a row
+PgUp PgDn               move by a page
+gg G, < >, Home End     first and last row
+Left                    fold a branch; else go to the start of the branch
+Right                   unfold; else go to the next branch
+[ ]                     previous and next branch point
+p P                     next and previous prompt
+h                       HEAD
+:12 :+5 :-5             go to row 12; 5 rows down and up
+1 2 3 4 5               filter: default, no-tools, user-only, labeled-only, all
+^O, Shift ^O            next and previous filter
+/ ?                     search down and up: all words, or re: and a regular expression
+Up Down                 in a search or a command: those that were typed before
+n N                     next and previous match
+Esc                     clear the search, then the marks; then like q
+Tab                     show or hide the entry
+J K ^D ^U               scroll the entry, by a line and by half a page
+t                       show or hide times
+f                       follow a running agent
+
+Enter                   switch here; on a prompt: to before it
+s                       switch with a summary of the branch that is left
+L                       label; an empty name deletes the label
+Space                   mark
+d c e                   diff of two marked; cherry-pick the marked; export the marked branch
+x                       write a page of the session (HTML)
+u ^R                    undo, redo
+r                       leave, and resume the session in its agent
+:                       any command of bough; @@ is the entry with the cursor
+o v                     open the entry in the pager, in $EDITOR
+y Y                     copy the id, the text
+
+R ^L                    read the file again, draw the screen again
+^Z                      suspend
+q :q                    go back to the list of sessions, or leave
+Q ^C                    leave";

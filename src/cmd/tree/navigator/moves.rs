@@ -1,0 +1,215 @@
+//! The cursor of the navigator: where it goes, what is folded, and the search.
+
+use super::Navigator;
+use crate::model::grouped;
+use crate::ops::revision;
+use crate::ops::rows::{Scan, Search};
+use crate::ui::text;
+use std::cmp::Ordering;
+use std::time::{Duration, Instant};
+
+/// How many rows are searched before the clock is looked at.
+const CLOCK: usize = 16;
+
+/// A search under way. It goes on after the first match, to count the others.
+pub(super) struct Running {
+    pub(super) scan: Scan,
+    /// The row that is looked at next, and how many are left.
+    pub(super) next: usize,
+    pub(super) left: usize,
+    pub(super) down: bool,
+    /// The row from which the search went out.
+    pub(super) from: usize,
+    /// The rows that match, in the order in which they were found.
+    pub(super) found: Vec<usize>,
+    pub(super) since: Instant,
+    /// When the screen said last how far it is.
+    pub(super) said: Instant,
+}
+
+impl<'m> Navigator<'m> {
+    pub(super) fn go_to(&mut self, row: usize) {
+        self.cursor = row.min(self.rows.len().saturating_sub(1));
+    }
+
+    pub(super) fn go_to_index(&mut self, index: usize) {
+        self.go_to(self.folds.row(index.min(self.visible().saturating_sub(1))));
+    }
+
+    /// Goes to a row that may be in a folded part.
+    pub(super) fn jump(&mut self, row: Option<usize>, none: &str) {
+        match row {
+            Some(row) => {
+                self.folds.reveal(&self.rows, row);
+                self.go_to(row);
+            }
+            None => self.kept.message = none.into(),
+        }
+    }
+
+    pub(super) fn prompt(&self, after: bool) -> Option<usize> {
+        let session = self.model.session();
+        let is_prompt = |row: &usize| revision::is_prompt(session, self.rows.entry(*row));
+        match after {
+            true => (self.cursor + 1..self.rows.len()).find(is_prompt),
+            false => (0..self.cursor).rev().find(is_prompt),
+        }
+    }
+
+    pub(super) fn fold_or_up(&mut self) {
+        if self.rows.is_empty() {
+            return;
+        }
+        if !self.folds.is_folded(self.cursor) && self.folds.toggle(&self.rows, self.cursor) {
+            return;
+        }
+        self.go_to(self.rows.branch_start_above(self.cursor));
+    }
+
+    pub(super) fn unfold_or_down(&mut self) {
+        if self.rows.is_empty() {
+            return;
+        }
+        if self.folds.is_folded(self.cursor) {
+            self.folds.toggle(&self.rows, self.cursor);
+            return;
+        }
+        self.go_to(self.rows.branch_start_below(self.cursor));
+    }
+
+    pub(super) fn set_filter(&mut self, filter: usize) {
+        let here = self.cursor_entry();
+        self.kept.filter = filter;
+        self.folds.clear();
+        self.matches = None;
+        self.rows = self.model.rows_of(filter);
+        let (session, mode) = (self.model.session(), self.filter().1);
+        self.view.mark(|ix| mode.shows(session, ix));
+        self.cursor = match here.and_then(|here| self.rows.row_at_or_above(here)) {
+            Some(row) => row,
+            None => self.rows.len().saturating_sub(1),
+        };
+    }
+
+    /// Begins to search from the cursor.
+    pub(super) fn search(&mut self, down: bool) {
+        if self.kept.search.is_empty() {
+            self.kept.message = "nothing was searched for yet".into();
+            return;
+        }
+        let search = match Search::parse(&self.kept.search) {
+            Ok(search) => search,
+            Err(error) => {
+                let reason = crate::cmd::grep::reason(&error);
+                self.kept.message = format!("invalid regular expression: {reason}");
+                return;
+            }
+        };
+        let count = self.rows.len();
+        if count == 0 || search.is_empty() {
+            return;
+        }
+        self.kept.shows_matches = true;
+        if let Some((words, matches)) = &self.matches
+            && *words == self.kept.search
+        {
+            let at = match down {
+                true => matches.iter().find(|row| **row > self.cursor).or(matches.first()),
+                false => matches.iter().rfind(|row| **row < self.cursor).or(matches.last()),
+            };
+            if let Some(row) = at.copied() {
+                self.go_to_match(row, self.cursor, down);
+                return;
+            }
+        }
+        let next = if down { self.cursor + 1 } else { self.cursor + count - 1 } % count;
+        self.kept.message = "searching…".into();
+        self.running = Some(Running {
+            scan: Scan::new(search),
+            next,
+            left: count,
+            down,
+            from: self.cursor,
+            found: Vec::new(),
+            since: Instant::now(),
+            said: Instant::now(),
+        });
+    }
+
+    /// Searches on for some time. Gives whether something changed on the screen.
+    pub(crate) fn work(&mut self, time: Duration) -> bool {
+        let Some(mut running) = self.running.take() else { return false };
+        let until = Instant::now() + time;
+        let (session, files) = (self.model.session(), &self.model.opened.files);
+        let (count, down) = (self.rows.len(), running.down);
+        while running.left > 0 {
+            let row = running.next;
+            let ix = self.rows.entry(row);
+            let found = match running.scan.finds(session, files, ix, down) {
+                Ok(found) => found,
+                Err(error) => {
+                    // The file was cut, or written anew.
+                    self.kept.message = error.to_string();
+                    return true;
+                }
+            };
+            running.left -= 1;
+            running.next = if down { row + 1 } else { row + count - 1 } % count;
+            if found {
+                running.found.push(row);
+                if running.found.len() == 1 {
+                    self.go_to_match(row, running.from, down);
+                    self.running = Some(running);
+                    return true;
+                }
+            }
+            if running.left.is_multiple_of(CLOCK) && Instant::now() >= until {
+                // A search that takes long says how far it is. A frame for each step would take the time of the search.
+                let mut is_news = false;
+                let is_long = running.since.elapsed() > Duration::from_millis(300);
+                if running.found.is_empty() && is_long && running.said.elapsed() > Duration::from_millis(100)
+                {
+                    running.said = Instant::now();
+                    let done = (count - running.left) * 100 / count;
+                    let message = format!("searching… {done} %");
+                    is_news = message != self.kept.message;
+                    self.kept.message = message;
+                }
+                self.running = Some(running);
+                return is_news;
+            }
+        }
+        let Running { mut found, from, .. } = running;
+        let Some(row) = found.first().copied() else {
+            self.kept.message = format!("not found: {}", text::one_line(&self.kept.search));
+            return true;
+        };
+        found.sort_unstable();
+        self.matches = Some((self.kept.search.clone(), found));
+        self.go_to_match(row, from, down);
+        true
+    }
+
+    /// Goes to a row that matches, from another one, and says which of the matches it is, if they were counted.
+    fn go_to_match(&mut self, row: usize, from: usize, down: bool) {
+        let wrapped = match (row.cmp(&from), down) {
+            (Ordering::Equal, _) => "no other match",
+            (Ordering::Less, true) => "the search went on at the first row",
+            (Ordering::Greater, false) => "the search went on at the last row",
+            _ => "",
+        };
+        let rows =
+            self.matches.as_ref().filter(|(words, _)| *words == self.kept.search).map(|(_, rows)| rows);
+        let counted = match rows.map_or(0, Vec::len) {
+            1 if row != from => Some("the only match".to_owned()),
+            0 | 1 => None,
+            all => {
+                let at = rows.map_or(0, |rows| rows.partition_point(|other| *other < row)) + 1;
+                Some(format!("match {} of {}", grouped(at), grouped(all)))
+            }
+        };
+        let said = counted.iter().map(String::as_str).chain(Some(wrapped).filter(|words| !words.is_empty()));
+        self.kept.message = said.collect::<Vec<_>>().join(" · ");
+        self.jump(Some(row), "");
+    }
+}
