@@ -1,0 +1,232 @@
+//! Pairs tool calls with their results, and says which of them are not sent.
+
+use super::{Dropped, Message, Part, Read, Role, Sending, Why};
+use crate::format::Session;
+use crate::format::claude::graph::Step;
+use crate::format::claude::request::conversation::{Conversation, Item};
+use crate::model::{Flags, Ix, Key, Kind};
+use std::collections::{HashMap, HashSet};
+
+/// The facts about a block that pairing needs.
+pub(super) enum Block {
+    Call(String),
+    /// A result, and whether only its texts are sent although it contains more.
+    Result(String, bool),
+    /// A call of one of the service's own tools.
+    OwnCall(String),
+    /// Such a call without its result.
+    Interrupted,
+    /// A text of a reply that contains only white space.
+    Blank,
+    Thinking,
+    /// Thinking of another model, which is not sent.
+    OtherThinking,
+    Other,
+    /// Not an object: not sent.
+    None,
+}
+
+/// Which calls and results belong together.
+#[derive(Default)]
+pub(super) struct Pairs {
+    /// The first entry of each call.
+    pub(super) called: HashMap<Key, Ix>,
+    /// The first entry with a result of each call.
+    pub(super) answered: HashMap<Key, Ix>,
+    /// Which calls are kept without a result.
+    pub(super) open: Open,
+    /// The index of each entry with calls or results, counted over these only.
+    pub(super) order: HashMap<Ix, usize>,
+}
+
+/// Which calls are kept without a result.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Open {
+    /// None: the main path ends with a prompt.
+    #[default]
+    None,
+    /// Those of the reply at the end of the main path.
+    Reply(Key, Ix),
+    /// Those after the last prompt, from this index on: the main path ends with a result, or with
+    /// calls after one.
+    From(usize),
+}
+
+impl Pairs {
+    pub(super) fn new(steps: &[(Step, Read)], session: &Session) -> Pairs {
+        let mut pairs = Pairs::default();
+        let mut prompt = 0;
+        for (step, read) in steps {
+            let ix = step.entry;
+            let entries = &session.entries;
+            let (kind, flags) = (entries.kind(ix), entries.flags(ix));
+            if matches!(read, Read::Left(Why::ApiError)) {
+                // It is not sent, but the conversation continued with it.
+                pairs.open = Open::None;
+            }
+            let Read::Turn(blocks) = read else { continue };
+            pairs.open = match kind {
+                // Calls right after a result continue its turn.
+                Kind::Assistant if flags.has(Flags::CALL) && matches!(pairs.open, Open::From(_)) => {
+                    pairs.open
+                }
+                Kind::Assistant => Open::Reply(entries.group(ix), ix),
+                Kind::Tool => Open::From(prompt),
+                _ => Open::None,
+            };
+            if kind == Kind::User {
+                prompt = pairs.order.len();
+            }
+            if !flags.has(Flags::CALL) && !flags.has(Flags::RESULT) {
+                continue;
+            }
+            let order = pairs.order.len();
+            pairs.order.insert(ix, order);
+            for block in blocks.iter().flatten() {
+                match block {
+                    Block::Call(id) => {
+                        pairs.called.entry(Key::hash(id.as_bytes())).or_insert(ix);
+                    }
+                    Block::Result(id, _) => {
+                        pairs.answered.entry(Key::hash(id.as_bytes())).or_insert(ix);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Returns whether more than thinking is sent of an entry of a reply.
+    pub(super) fn says(&self, ix: Ix, session: &Session, blocks: &[Block]) -> bool {
+        let is_sent = |id: &str| {
+            let key = Key::hash(id.as_bytes());
+            // A repeated call is replaced by a text.
+            self.answered.contains_key(&key)
+                || self.called.get(&key) != Some(&ix)
+                || self.stays_open(ix, session.entries.group(ix))
+        };
+        blocks.is_empty()
+            || blocks.iter().any(|block| match block {
+                Block::Call(id) => is_sent(id),
+                Block::None | Block::Blank | Block::Thinking | Block::OtherThinking => false,
+                _ => true,
+            })
+    }
+
+    /// Returns whether a call in an entry is kept although it has no result.
+    fn stays_open(&self, ix: Ix, group: Key) -> bool {
+        match self.open {
+            Open::None => false,
+            Open::Reply(last, entry) => entry == ix || group.is_some() && group == last,
+            Open::From(from) => self.order.get(&ix).is_some_and(|order| *order >= from),
+        }
+    }
+
+    /// Adds the parts of a turn that are sent to the conversation, and records the others.
+    pub(super) fn add_turn(
+        &self,
+        message: Message,
+        blocks: &[Block],
+        group: Key,
+        talk: &mut Conversation,
+        sending: &mut Sending,
+    ) {
+        let ix = message.entry.expect("a turn is an entry");
+        let with = |parts: Vec<Part>| Message { parts, ..message.clone() };
+        let (mut said, mut calls, mut unanswered) = (Vec::new(), Vec::new(), Vec::new());
+        let mut repeated = None;
+        let mut result_of = None;
+        let (mut says, mut lost_call) = (false, false);
+        // An entry contains only one call and one result of each id.
+        let mut met = HashSet::new();
+        for (at, block) in blocks.iter().enumerate() {
+            let why = match block {
+                Block::None => continue,
+                Block::Other | Block::OwnCall(_) | Block::Thinking => {
+                    says |= !matches!(block, Block::Thinking);
+                    said.push(Part::Stored(at));
+                    continue;
+                }
+                Block::Blank => Some(Why::SaysNothing),
+                Block::OtherThinking => Some(Why::OtherModel),
+                Block::Interrupted => {
+                    repeated = Some(ix);
+                    Some(Why::NoResult)
+                }
+                Block::Call(id) | Block::Result(id, _)
+                    if !met.insert((matches!(block, Block::Call(_)), id)) =>
+                {
+                    Some(if matches!(block, Block::Call(_)) {
+                        Why::RepeatedCall
+                    } else {
+                        Why::RepeatedResult
+                    })
+                }
+                Block::Call(id) => {
+                    let key = Key::hash(id.as_bytes());
+                    if self.called.get(&key) != Some(&ix) {
+                        repeated = Some(ix);
+                        Some(Why::RepeatedCall)
+                    } else if self.answered.contains_key(&key) {
+                        None
+                    } else if self.stays_open(ix, group) {
+                        unanswered.push(id.clone());
+                        None
+                    } else {
+                        lost_call = true;
+                        Some(Why::NoResult)
+                    }
+                }
+                Block::Result(id, _) => {
+                    let key = Key::hash(id.as_bytes());
+                    let call = self.called.get(&key).copied();
+                    if call.is_none() {
+                        Some(Why::NoCall)
+                    } else if self.answered.get(&key) != Some(&ix) {
+                        Some(Why::RepeatedResult)
+                    } else {
+                        result_of = result_of.or(call);
+                        None
+                    }
+                }
+            };
+            match why {
+                None if matches!(block, Block::Result(_, true)) => calls.push(Part::Texts(at)),
+                None => calls.push(Part::Stored(at)),
+                Some(why) => sending.dropped.push(Dropped { entry: ix, block: Some(at as u32), why }),
+            }
+        }
+        if message.role == Role::Assistant {
+            let at = talk.reply(group, with(said));
+            talk.places.insert(ix, at);
+            let reply = talk.reply_mut(at);
+            if !calls.is_empty() {
+                reply.calls.push(with(calls));
+            }
+            reply.unanswered.append(&mut unanswered);
+            reply.repeated = repeated.or(reply.repeated);
+            reply.says |= says;
+            reply.lost_call |= lost_call;
+            if let Some(results) = talk.early.remove(&ix) {
+                talk.reply_mut(at).results.extend(results);
+            }
+            return;
+        }
+        // Results come right after the reply with their call, wherever they are in the tree; if
+        // that reply comes later, in its place.
+        let at = result_of.and_then(|call| talk.places.get(&call).copied());
+        let mut parts = calls;
+        parts.append(&mut said);
+        parts.sort_unstable_by_key(|part| match part {
+            Part::Stored(at) | Part::Texts(at) => *at,
+            _ => 0,
+        });
+        match (at, result_of) {
+            (Some(at), _) => talk.reply_mut(at).results.push(with(parts)),
+            (None, Some(call)) => talk.early.entry(call).or_default().push(with(parts)),
+            (None, None) if parts.is_empty() => talk.items.push(Item::User(with(parts))),
+            (None, None) => talk.user(with(parts)),
+        }
+    }
+}
