@@ -6,17 +6,24 @@
 //! and no new entry hides anything. All branches share that walk. For the remaining ones, the
 //! messages themselves are compared, as built by [`crate::context`].
 
-use crate::context::{Context, Contexts, Patch, Why};
-use crate::format::{Block, Format, Session};
+mod images;
+mod messages;
+mod walk;
+
+use crate::context::{Context, Contexts};
+use crate::format::{Format, Session};
 use crate::fsck::Check;
-use crate::fsck::checks::links::agent::{AgentTree, Path, bad_pairs, paths};
+use crate::fsck::checks::links::agent::AgentTree;
 use crate::fsck::examine::Examined;
 use crate::fsck::rope::Text;
 use crate::model::{Change, Count, Flags, Ix, Key, Kind, Source};
+use images::Images;
+use messages::{Bad, Recent, Said, Sent, SentAfter};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
+use walk::Walk;
 
 /// A file as its agent reads it.
 pub(crate) struct Reading<'a> {
@@ -135,137 +142,6 @@ pub(crate) fn compare(
     Ok(loss)
 }
 
-/// What became of each entry that the agent read before.
-struct Images {
-    /// By old entry: the new one.
-    of: Vec<Option<Ix>>,
-    /// By new entry: the old one.
-    was: HashMap<Ix, Ix>,
-    /// Entries that were removed on purpose.
-    gone: HashSet<Ix>,
-    /// Copies of an id that the first entry with that id now represents: the first entry, by the
-    /// copy.
-    first: HashMap<Ix, Ix>,
-}
-
-impl Images {
-    fn map(
-        examined: &Examined,
-        old: &Session,
-        new: &Session,
-        text: &Text,
-        taken_apart: &HashSet<u64>,
-    ) -> Images {
-        let mut lines: Vec<(u64, Ix)> = new
-            .entries
-            .all()
-            .map(|ix| (text.origin(new.entries.line(ix), new.span(ix).offset).line, ix))
-            .filter(|(line, _)| *line > 0)
-            .collect();
-        lines.sort_unstable();
-        let on = |line: u64| {
-            let from = lines.partition_point(|(of, _)| *of < line);
-            let to = from + lines[from..].partition_point(|(of, _)| *of == line);
-            &lines[from..to]
-        };
-        let mut images = Images {
-            of: vec![None; old.entries.len()],
-            was: HashMap::new(),
-            gone: HashSet::new(),
-            first: HashMap::new(),
-        };
-        let mut by_key: Option<HashMap<Key, Ix>> = None;
-        for ix in old.tree.entries_in_tree() {
-            let (line, key) = (old.entries.line(ix), old.entries.key(ix));
-            let image = match on(line) {
-                [(_, only)] => Some(*only),
-                [] => None,
-                several => several.iter().map(|(_, at)| *at).find(|at| new.entries.key(*at) == key),
-            };
-            let image = image.or_else(|| {
-                let by_key = by_key.get_or_insert_with(|| {
-                    new.tree
-                        .entries_in_tree()
-                        .map(|ix| (new.entries.key(ix), ix))
-                        .filter(|(key, _)| key.is_some())
-                        .collect()
-                });
-                by_key.get(&key).copied()
-            });
-            images.of[ix.index()] = image;
-        }
-        let standing = old.tree.entries_in_tree();
-        images.gone = standing
-            .filter(|ix| taken_apart.contains(&old.entries.line(*ix)))
-            .filter(|ix| on(old.entries.line(*ix)).is_empty())
-            .collect();
-        images.copies(examined, old, on);
-        for ix in old.tree.entries_in_tree() {
-            if let Some(image) = images.of[ix.index()] {
-                images.was.insert(image, ix);
-            }
-        }
-        for (copy, first) in &images.first {
-            images.was.entry(*first).or_insert(*copy);
-        }
-        images
-    }
-
-    /// Finds the entries that now represent a copy of their id, because the copy got another id or
-    /// was set aside.
-    fn copies<'l>(&mut self, examined: &Examined, old: &Session, on: impl Fn(u64) -> &'l [(u64, Ix)]) {
-        let copies = examined
-            .findings
-            .list
-            .iter()
-            .filter(|finding| matches!(finding.check, Check::DuplicateId | Check::DuplicateEntry));
-        let mut firsts: HashMap<u64, u64> = HashMap::new();
-        for finding in copies {
-            if let (Some(copy), Some(first)) = (finding.entry, finding.other) {
-                let line = |ix| {
-                    let number = examined.session.entries.line(ix);
-                    examined.text.origin(number, examined.session.span(ix).offset).line
-                };
-                firsts.insert(line(copy), line(first));
-            }
-        }
-        if firsts.is_empty() {
-            return;
-        }
-        for ix in old.tree.entries_in_tree() {
-            if let Some(first) = firsts.get(&old.entries.line(ix))
-                && let [(_, first), ..] = on(*first)
-            {
-                self.first.insert(ix, *first);
-            }
-        }
-    }
-
-    /// Returns the first entry that is lost, and the number of lost entries.
-    fn lost(&self, old: &Session) -> Option<(Ix, usize)> {
-        // An entry that has no id and no place in the conversation is not one that anything could
-        // lead to.
-        let is_entry = |ix: Ix| old.entries.key(ix).is_some() || old.entries.kind(ix).is_turn();
-        let is_lost = |ix: &Ix| {
-            is_entry(*ix)
-                && self.of[ix.index()].is_none()
-                && !self.gone.contains(ix)
-                && !self.first.contains_key(ix)
-        };
-        let mut lost = old.tree.entries_in_tree().filter(is_lost);
-        let first = lost.next()?;
-        Some((first, 1 + lost.count()))
-    }
-
-    /// Returns the entry that takes the place of another on paths.
-    fn on_path(&self, ix: Ix) -> Option<Ix> {
-        if self.gone.contains(&ix) && !self.first.contains_key(&ix) {
-            return None;
-        }
-        self.first.get(&ix).copied().or(self.of[ix.index()])
-    }
-}
-
 struct Compared<'a> {
     before: &'a Reading<'a>,
     after: &'a Reading<'a>,
@@ -286,137 +162,6 @@ struct Compared<'a> {
     /// The line of the last compaction that takes effect again: it replaces the messages that it
     /// was meant to replace.
     replaced: u64,
-}
-
-/// The results of one walk over all links for each path.
-struct Walk<'a> {
-    old: &'a AgentTree,
-    new: &'a AgentTree,
-    /// By old entry: whether its whole path is on that of its image, in the same order.
-    holds: Vec<bool>,
-    /// By old entry: its image, or that of its nearest ancestor that has one.
-    image: Vec<Option<Ix>>,
-    /// By old entry: how many entries of its path have an image.
-    len: Vec<u32>,
-    /// By old entry: how many of the images on its path are bad results or calls.
-    bad: Vec<u32>,
-    /// By old entry: whether parts of replies or results changed that are beside its path, but may
-    /// be sent with it.
-    beside: Vec<bool>,
-    /// By new entry of Claude Code that is not a turn: whether it or a note below it is a
-    /// compaction. Claude Code continues from the last note below a turn.
-    compacts: Vec<bool>,
-    /// The same by old entry.
-    compacted: Vec<bool>,
-    old_paths: Vec<Path>,
-    new_paths: Vec<Path>,
-    new_bad: Vec<u32>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(proof: &Compared<'a>) -> Walk<'a> {
-        let (old_tree, new_tree) = (proof.old_tree, proof.new_tree);
-        let (old, new) = (proof.before.session, proof.after.session);
-        let count = old.entries.len();
-        let old_bad = bad_pairs(old, old_tree);
-        let is_bad = bad_pairs(new, new_tree);
-        let edited: HashSet<u64> = proof.content_changes();
-        let mut walk = Walk {
-            old: old_tree,
-            new: new_tree,
-            holds: vec![false; count],
-            image: vec![None; count],
-            len: vec![0; count],
-            bad: vec![0; count],
-            beside: vec![false; count],
-            compacts: compacting_notes(new, new_tree),
-            compacted: compacting_notes(old, old_tree),
-            old_paths: paths(old, old_tree),
-            new_paths: paths(new, new_tree),
-            new_bad: vec![0; new.entries.len()],
-        };
-        for (ix, above) in new_tree.walk() {
-            let bad = above.map_or(0, |above| walk.new_bad[above.index()]);
-            walk.new_bad[ix.index()] = bad + u32::from(is_bad.contains(&ix));
-        }
-        let old_tools = tools_by_entry(old);
-        let new_tools = tools_by_entry(new);
-        let beside = proof.with_changed_parts(&old_tools, &new_tools);
-        for (ix, above) in old_tree.walk() {
-            walk.beside[ix.index()] =
-                beside.contains(&ix) || above.is_some_and(|above| walk.beside[above.index()]);
-            let up = above.map_or((true, None, 0, 0), |above| {
-                let at = above.index();
-                (walk.holds[at], walk.image[at], walk.len[at], walk.bad[at])
-            });
-            let (holds, image_above, len, bad) = up;
-            let (holds, image, len, bad) = match proof.images.on_path(ix) {
-                None => (holds, image_above, len, bad),
-                Some(image) => {
-                    let below = image_above.is_none_or(|above| new_tree.is_above(above, image));
-                    let same = !edited.contains(&old.entries.line(ix))
-                        && is_alike(old, ix, &old_tools, new, image, &new_tools);
-                    let worse = is_bad.contains(&image) && !old_bad.contains(&ix);
-                    let bad = bad + u32::from(is_bad.contains(&image));
-                    (holds && below && same && !worse, Some(image), len + 1, bad)
-                }
-            };
-            let at = ix.index();
-            (walk.holds[at], walk.image[at], walk.len[at], walk.bad[at]) = (holds, image, len, bad);
-        }
-        walk
-    }
-
-    fn image(&self, ix: Ix) -> Option<Ix> {
-        self.image[ix.index()]
-    }
-
-    /// Returns the end of a branch after the repair, given its old end. It may be an entry that was
-    /// above it.
-    fn end(&self, leaf: Ix) -> Option<Ix> {
-        /// The maximum number of entries that may have changed places with their ancestors.
-        const MOST_RISEN: usize = 64;
-        let image = self.image(leaf)?;
-        if self.new.is_leaf(image) {
-            return Some(image);
-        }
-        let above = self.old.ancestors(leaf).take(MOST_RISEN).filter_map(|above| self.image(above));
-        let below = above.filter(|above| self.new.is_above(image, *above));
-        below.max_by_key(|below| self.new_paths[below.index()].depth)
-    }
-
-    /// Returns whether a compaction follows a turn of Claude Code that none followed before.
-    fn is_followed_anew(&self, old: &Session, turn: Ix) -> bool {
-        old.entries.kind(turn).is_turn()
-            && self.image(turn).is_some_and(|image| is_followed(&self.compacts, self.new, image))
-            && !is_followed(&self.compacted, self.old, turn)
-    }
-
-    /// Returns whether the links show that everything that was sent at `leaf` is sent at `end`, and
-    /// nothing bad in addition.
-    fn is_clear(&self, leaf: Ix, end: Ix) -> bool {
-        let at = leaf.index();
-        if !self.holds[at] || self.old.goes_by_lines || self.new.goes_by_lines {
-            return false;
-        }
-        if is_followed(&self.compacts, self.new, end) {
-            return false;
-        }
-        let (old, new) = (&self.old_paths[at], &self.new_paths[end.index()]);
-        if new.depth == self.len[at] {
-            return self.image[at] == Some(end);
-        }
-        let depth = |ix: Ix| self.new_paths[ix.index()].depth;
-        let same_compaction = old
-            .compaction
-            .is_none_or(|old| new.compaction.is_some() && self.image[old.index()] == new.compaction);
-        let kept = match (new.from, self.image[old.begins.index()]) {
-            (None, _) => true,
-            (Some(from), Some(begins)) => depth(from) <= depth(begins),
-            (Some(_), None) => false,
-        };
-        same_compaction && kept && old.edits == new.edits && self.new_bad[end.index()] == self.bad[at]
-    }
 }
 
 /// Returns whether one of the notes below an entry is a compaction.
@@ -695,136 +440,5 @@ impl Compared<'_> {
     /// Returns whether anything was removed from the line of an entry on purpose.
     fn taken_apart(&self, entry: Ix) -> bool {
         self.taken_apart.contains(&self.before.session.entries.line(entry))
-    }
-}
-
-/// How much of an entry is sent.
-#[derive(Clone, Copy, Default)]
-struct Said {
-    messages: usize,
-    calls: usize,
-    results: usize,
-}
-
-impl Said {
-    fn add(&mut self, other: Said) {
-        self.messages += other.messages;
-        self.calls += other.calls;
-        self.results += other.results;
-    }
-
-    fn is_at_least(&self, other: Said) -> bool {
-        self.messages >= other.messages && self.calls >= other.calls && self.results >= other.results
-    }
-}
-
-/// Something that a provider rejects.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Bad {
-    NoCall,
-    ResultAgain,
-    CallAgain,
-}
-
-/// What is sent at one place after the repair, in terms of the entries before it.
-struct SentAfter {
-    sent: Sent,
-    /// How much of each entry is sent, by old entry.
-    said: HashMap<Ix, Said>,
-    /// The old entries that an entry hides which the agent did not read before.
-    hidden: HashSet<Ix>,
-    /// The new entries that are sent.
-    messages: HashSet<Ix>,
-}
-
-/// What is sent at the places that were last asked for.
-#[derive(Default)]
-struct Recent {
-    places: VecDeque<(Option<Ix>, Rc<SentAfter>)>,
-}
-
-impl Recent {
-    /// The maximum number of places that are kept.
-    const MOST: usize = 4;
-
-    fn get(&self, end: Option<Ix>) -> Option<Rc<SentAfter>> {
-        self.places.iter().find(|(of, _)| *of == end).map(|(_, sent)| sent.clone())
-    }
-
-    fn add(&mut self, end: Option<Ix>, sent: Rc<SentAfter>) {
-        if self.places.len() == Self::MOST {
-            self.places.pop_front();
-        }
-        self.places.push_back((end, sent));
-    }
-}
-
-/// What is sent at one place.
-struct Sent {
-    messages: Vec<(Ix, Said)>,
-    dropped: Vec<(Ix, Why)>,
-    bad: Vec<(Ix, Bad, String)>,
-    /// The path, root first.
-    path: Vec<Ix>,
-    /// Entries that were reached over a gap, by their times.
-    bridged: HashSet<Ix>,
-}
-
-impl Sent {
-    fn read(
-        reading: &Reading<'_>,
-        contexts: &mut Contexts<'_>,
-        tree: &AgentTree,
-        leaf: Option<Ix>,
-    ) -> io::Result<Sent> {
-        let session = reading.session;
-        let context = contexts.in_full(leaf)?;
-        let mut sent = Sent {
-            messages: Vec::new(),
-            dropped: Vec::new(),
-            bad: Vec::new(),
-            path: leaf.map(|leaf| tree.path(leaf)).unwrap_or_default(),
-            bridged: HashSet::new(),
-        };
-        sent.dropped.extend(context.dropped.iter().map(|dropped| (dropped.entry, dropped.why)));
-        let mut line = Vec::new();
-        // Whether each call that was sent has its result.
-        let mut answered: HashMap<String, bool> = HashMap::new();
-        for message in context.sent() {
-            let Some(entry) = message.entry else { continue };
-            if message.patches.contains(&Patch::Bridged) {
-                sent.bridged.insert(entry);
-            }
-            let mut said = Said { messages: 1, ..Said::default() };
-            let words = message.read(session, reading.source, &mut line)?;
-            if words.bytes == 0 && message.patches.iter().any(|patch| matches!(patch, Patch::MadeUp { .. })) {
-                // Nothing of the entry is sent: Claude Code sends something in its place.
-                continue;
-            }
-            for block in words.blocks {
-                match block {
-                    Block::Call { id, .. } => {
-                        said.calls += 1;
-                        if answered.insert(id.to_string(), false).is_some() {
-                            sent.bad.push((entry, Bad::CallAgain, id.into_owned()));
-                        }
-                    }
-                    Block::Result { call, .. } => {
-                        said.results += 1;
-                        match answered.get_mut(&*call) {
-                            None => sent.bad.push((entry, Bad::NoCall, call.into_owned())),
-                            Some(answered) => {
-                                if std::mem::replace(answered, true) {
-                                    sent.bad.push((entry, Bad::ResultAgain, call.into_owned()));
-                                }
-                            }
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            sent.messages.push((entry, said));
-        }
-        Ok(sent)
     }
 }
