@@ -1,16 +1,21 @@
 //! Recovers damaged lines: each becomes the entries that can be recovered from it, and the rest is
 //! set aside.
 
-use super::classify::{Class, Part, Probe, classify, inked, too_deep, unfinished, without_halves};
-use super::title_slot::{Fitted, SLOT, fitted};
-use super::walk::{Step, Walk};
+mod join;
+mod parts;
+
+pub(crate) use join::Torn;
+
+use super::classify::{Class, Probe, classify, too_deep};
+use super::title_slot::{Fitted, fitted};
 use crate::format::{Format, NoteKind, OtherKind, Session};
-use crate::fsck::excerpt::{differing, short};
+use crate::fsck::excerpt::short;
 use crate::fsck::finding::Finding;
 use crate::fsck::rope::{Edit, Patched, Text};
 use crate::fsck::table::Check;
-use crate::json::{Field, Str, TOO_DEEP, Value, string_of};
+use crate::json::{Str, TOO_DEEP, string_of};
 use crate::model::{Change, Count, Fault, FaultKind, Key, Piece, Source, Span};
+use join::{NO_ROOM, at_length};
 use std::collections::HashSet;
 use std::io;
 
@@ -42,23 +47,6 @@ pub(crate) struct Recovery {
     classed: HashSet<u64>,
     /// How many bytes may still be tried as the rest of a line.
     budget: Option<usize>,
-}
-
-/// The legible part of a truncated line.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Torn {
-    /// The line of the file.
-    pub line: u64,
-    pub ty: Option<String>,
-    pub id: Option<String>,
-    pub above: Above,
-    /// Whether it is on a sidechain.
-    pub side: Option<bool>,
-    /// The session that it belongs to.
-    pub session: Option<String>,
-    pub time: Option<String>,
-    pub version: Option<String>,
-    pub cwd: Option<String>,
 }
 
 /// What a truncated line shows of its parent.
@@ -333,309 +321,6 @@ impl Work<'_, '_> {
         })
     }
 
-    fn halves(&mut self, line: Bad, bytes: &[u8], ending: &[u8]) {
-        let Some(new) = without_halves(bytes) else { return };
-        let id = self.id(bytes);
-        let message = "a string has half of a surrogate pair".into();
-        self.find(Check::LoneSurrogate, line, &id, message);
-        let at = bytes.iter().zip(&new).position(|(old, new)| old != new).unwrap_or(0);
-        let old =
-            String::from_utf8_lossy(&bytes[at.saturating_sub(2)..(at + 4).min(bytes.len())]).into_owned();
-        self.change("replace", self.old(line), &id, &old, "\\ufffd", 0, "half of a surrogate pair");
-        let end = if ending.is_empty() { Vec::new() } else { ending.to_vec() };
-        self.replace_line(line, 1, [new, end].concat(), ending);
-    }
-
-    /// Returns the rest of a line without its NUL bytes, reading one block at a time: a hole in a
-    /// file may be larger than the memory. Returns `None` if there are none.
-    fn without_nuls(&self, line: Bad) -> io::Result<Option<Vec<u8>>> {
-        let (mut left, mut offset, end) = (Vec::new(), line.offset, line.offset + line.len);
-        let mut block = Vec::new();
-        while offset < end {
-            let len = (end - offset).min(BLOCK);
-            self.source.read(Span { file: 0, offset, len }, &mut block)?;
-            left.extend(block.iter().filter(|byte| **byte != 0));
-            offset += len;
-        }
-        Ok(Some(left).filter(|left| (left.len() as u64) < line.len))
-    }
-
-    fn nul(&mut self, line: Bad, left: Vec<u8>, ending: &[u8]) {
-        let count = line.len as usize - left.len();
-        let nothing = left.trim_ascii().is_empty();
-        let message = match nothing {
-            true => format!("{count} NUL bytes and nothing else"),
-            false => format!("{count} NUL bytes in the line"),
-        };
-        self.classed(Check::NulBytes, line, "", message);
-        let old = self.old(line);
-        self.change(
-            "strip",
-            old,
-            "",
-            &format!("{count} NUL bytes"),
-            "",
-            -(count as i64),
-            "a block that was lost in a crash",
-        );
-        if nothing {
-            return self.replace(line, 1, [], ending);
-        }
-        let holds = match classify(&left, self.probe) {
-            Class::Record | Class::InvalidUtf8 => true,
-            Class::Glued(parts) | Class::Spliced(parts) | Class::Torn(parts) | Class::Garbage(parts) => {
-                parts.iter().any(Part::is_entry)
-            }
-            Class::Blank | Class::Nul(_) => false,
-        };
-        if ending.is_empty() && holds {
-            self.unended(line);
-        }
-        // It can't grow, so there is room.
-        if let Some((left, blanks)) = at_length(line, left, line.len as usize, ending) {
-            self.padded(line, blanks);
-            self.replace(line, 1, [&left[..]], ending);
-        }
-    }
-
-    /// Splits a line into parts: each entry gets a line, each piece is set aside, and the last
-    /// piece may continue in the next lines.
-    fn parts(
-        &mut self,
-        check: Check,
-        line: Bad,
-        bytes: &[u8],
-        mut parts: Vec<Part>,
-        ending: &[u8],
-    ) -> io::Result<Option<u64>> {
-        let mut blanks = 0;
-        if let Some(Part::Escaped(range, escaped_bytes)) = parts.first_mut() {
-            match at_length(line, std::mem::take(escaped_bytes), range.len(), ending) {
-                Some(slot) => (*escaped_bytes, blanks) = slot,
-                None => {
-                    self.stays(check, line, NO_ROOM);
-                    return Ok(None);
-                }
-            }
-        }
-        let mut joined = None;
-        if let Some(Part::Piece(last)) = parts.last().cloned()
-            && let Some((at, mut record)) = self.continued_object(line, &bytes[last.start..], ending)?
-        {
-            parts.pop();
-            let front = inked(&bytes[last.start..last.start + at]);
-            if !front.is_empty() {
-                parts.push(Part::Piece(last.start + front.start..last.start + front.end));
-            }
-            if parts.is_empty()
-                && let Fitted::Slot(slot) = slot_of(line, &record.record, &record.ending)
-            {
-                blanks = slot.len() as i64 - record.record.len() as i64;
-                record.record = slot;
-            }
-            joined = Some(record);
-        }
-        let check = match check {
-            Check::TornLine | Check::GarbageLine if joined.is_some() => Check::SplitRecord,
-            check => check,
-        };
-        let entries = parts.iter().filter(|part| part.is_entry()).count() + usize::from(joined.is_some());
-        self.classed(check, line, "", message(check, line, entries));
-        let old = self.old(line);
-        let mut lines = self.lines_of(&parts, line, check, bytes);
-        self.padded(line, blanks);
-        let all = |lines: &[&[u8]]| lines.iter().map(|line| short(line)).collect::<Vec<_>>().join("\n");
-        if entries > 1 && joined.is_none() {
-            let words = "each object gets its own line";
-            self.change("split", old, "", &short(bytes), &all(&lines), 0, words);
-        }
-        let mut ending = ending.to_vec();
-        let (mut last, mut to) = (line.line, line.offset + line.len + ending.len() as u64);
-        if let Some(joined) = &joined {
-            lines.push(&joined.record);
-            let was = [bytes, &joined.was[..]].concat();
-            self.change("join", old, "", &short(&was), &all(&lines), 0, "the object continues there");
-            if !joined.rest.trim_ascii().is_empty() {
-                // It is read again in the next pass.
-                lines.push(&joined.rest);
-            }
-            ending = joined.ending.clone();
-            (last, to) = (joined.last, joined.to);
-            self.consume(line, &joined.was);
-        }
-        if ending.is_empty() && entries > 0 && (joined.is_some() || parts.last().is_some_and(Part::is_entry))
-        {
-            self.unended(line);
-        }
-        let terminator: &[u8] = if ending.is_empty() { b"\n" } else { &ending };
-        let mut new = Vec::new();
-        for line in lines {
-            new.extend_from_slice(line);
-            new.extend_from_slice(terminator);
-        }
-        let lines = last - line.line + 1;
-        let from = self.source.start_of_line(line.offset)?;
-        self.edits.push(Edit { from, to, line: line.line, lines, new, fresh: false });
-        Ok(Some(last))
-    }
-
-    /// Returns the lines of the parts of a line; pieces are set aside.
-    fn lines_of<'b>(&mut self, parts: &'b [Part], line: Bad, check: Check, bytes: &'b [u8]) -> Vec<&'b [u8]> {
-        let old = self.old(line);
-        let mut lines: Vec<&[u8]> = Vec::new();
-        for part in parts {
-            match part {
-                Part::Entry(range) => lines.push(&bytes[range.clone()]),
-                Part::Escaped(range, escaped_bytes) => {
-                    let grown = escaped_bytes.len() as i64 - range.len() as i64;
-                    let was = &bytes[range.clone()];
-                    let (same, behind) = differing(was, escaped_bytes);
-                    let was = short(&was[same..was.len() - behind]);
-                    let is = short(&escaped_bytes[same..escaped_bytes.len() - behind]);
-                    let words = "raw control characters in a string";
-                    self.change("escape", old, "", &was, &is, grown, words);
-                    lines.push(escaped_bytes);
-                }
-                Part::Piece(range) => {
-                    if bytes[range.start] == b'{' {
-                        self.torn(old, &bytes[range.clone()]);
-                    }
-                    self.set_aside(line, check, range.clone(), bytes);
-                }
-            }
-        }
-        lines
-    }
-
-    /// Returns the object that begins in a piece and continues in the lines after it, and its
-    /// offset.
-    fn continued_object(
-        &mut self,
-        line: Bad,
-        piece: &[u8],
-        ending: &[u8],
-    ) -> io::Result<Option<(usize, Joined)>> {
-        if ending.is_empty() {
-            return Ok(None);
-        }
-        for at in unfinished(piece, self.probe.python) {
-            if at > 0 {
-                // Objects may be nested deeply, and each of them walks through the piece.
-                let budget = self.out.budget.get_or_insert(BUDGET);
-                *budget = budget.saturating_sub(piece.len());
-            }
-            let joined = self.join(line, &piece[at..], ending)?;
-            // A nested object is a separate line only if it contains everything that a line
-            // contains.
-            if let Some(joined) = joined.filter(|joined| at == 0 || self.probe.is_line(&joined.record)) {
-                return Ok(Some((at, joined)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Tries the lines after a piece as the rest of its object. A line that is an entry ends the
-    /// attempt.
-    fn join(&mut self, line: Bad, piece: &[u8], ending: &[u8]) -> io::Result<Option<Joined>> {
-        let budget = self.out.budget.get_or_insert(BUDGET);
-        if *budget == 0 {
-            return Ok(None);
-        }
-        let mut walk = Walk::new(self.probe.python);
-        if walk.feed(piece, true) != Step::More {
-            return Ok(None);
-        }
-        let mut was = ending.to_vec();
-        let mut at = Bad { lines: 1, why: None, ..line };
-        let mut behind = ending.len() as u64;
-        for _ in 0..MOST_LINES {
-            let left = *self.out.budget.get_or_insert(0);
-            let Some((bytes, ending)) = self.next_line(at.offset + at.len + behind, left)? else { break };
-            at =
-                Bad { line: at.line + 1, offset: at.offset + at.len + behind, len: bytes.len() as u64, ..at };
-            behind = ending.len() as u64;
-            self.out.budget = Some(left.saturating_sub(bytes.len() + 1));
-            walk.line_break();
-            let step = walk.feed(&bytes, true);
-            if matches!(step, Step::Wrong(_)) || self.probe.is_entry(&bytes) {
-                break;
-            }
-            was.extend_from_slice(&bytes);
-            if let Step::Done(end) = step {
-                if !self.probe.is_entry(&walk.copied) {
-                    break;
-                }
-                let to = at.offset + at.len + behind;
-                let (record, rest) = (walk.copied, bytes[end..].to_vec());
-                return Ok(Some(Joined { last: at.line, to, was, rest, record, ending }));
-            }
-            was.extend_from_slice(&ending);
-        }
-        Ok(None)
-    }
-
-    /// Returns the line that begins at `offset`, and its ending, or `None` if there is none, or it
-    /// is longer than `most` bytes.
-    fn next_line(&self, offset: u64, most: usize) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
-        const FIRST: u64 = 4 << 10;
-        let left = self.source.text.len().saturating_sub(offset);
-        let mut len = FIRST;
-        loop {
-            let mut line = self.source.bytes(Span { file: 0, offset, len: len.min(left) })?;
-            let newline = memchr::memchr(b'\n', &line);
-            if newline.is_none() && len < left {
-                if len > most as u64 {
-                    return Ok(None);
-                }
-                len *= 8;
-                continue;
-            }
-            if line.is_empty() {
-                return Ok(None);
-            }
-            let end = newline.unwrap_or(line.len());
-            let returned = newline.is_some() && line[..end].ends_with(b"\r");
-            let end = end - usize::from(returned);
-            line.truncate(newline.map_or(line.len(), |newline| newline + 1));
-            let ending = line.split_off(end);
-            return Ok(Some((line, ending)));
-        }
-    }
-
-    /// Records the legible part of a truncated piece.
-    fn torn(&mut self, line: u64, piece: &[u8]) {
-        let names = self.format.names();
-        let torn = self.probe.look(piece, |seen| {
-            let text = |field| seen.fields.str(field).map(|text: Str<'_>| text.text().into_owned());
-            let (id, parent) = match names.parent {
-                "parentUuid" => (Field::Uuid, Field::ParentUuid),
-                "parent_id" => (Field::Id, Field::ParentSnake),
-                _ => (Field::Id, Field::ParentId),
-            };
-            Torn {
-                line,
-                ty: text(Field::Type),
-                id: text(id),
-                above: match seen.fields.get(parent) {
-                    Value::Null => Above::Root,
-                    _ => text(parent).map_or(Above::Unseen, Above::Id),
-                },
-                side: match seen.fields.get(Field::IsSidechain) {
-                    Value::Bool(side) => Some(side),
-                    _ => None,
-                },
-                session: text(Field::SessionId),
-                time: text(Field::Timestamp),
-                version: match seen.fields.get(Field::Version) {
-                    Value::Number(number) => Some(String::from_utf8_lossy(number).into_owned()),
-                    _ => None,
-                },
-                cwd: text(Field::Cwd),
-            }
-        });
-        self.out.torn.extend(torn);
-    }
-
     fn read(&self, line: Bad) -> io::Result<Vec<u8>> {
         self.source.bytes(Span { file: 0, offset: line.offset, len: line.len })
     }
@@ -752,39 +437,9 @@ impl Work<'_, '_> {
     }
 }
 
-/// Why a title slot stays as it is.
-const NO_ROOM: &str = "the corrected title slot would be too long";
-
-/// Returns a repaired line, and how many spaces were added: if it is the title slot, it gets the
-/// slot's length. Returns `None` if a slot that had that length would lose it.
-fn at_length(line: Bad, escaped_bytes: Vec<u8>, was: usize, ending: &[u8]) -> Option<(Vec<u8>, i64)> {
-    match slot_of(line, &escaped_bytes, ending) {
-        Fitted::Slot(slot) => {
-            let blanks = slot.len() as i64 - escaped_bytes.len() as i64;
-            Some((slot, blanks))
-        }
-        Fitted::TooLong if was + ending.len().max(1) == SLOT => None,
-        Fitted::TooLong | Fitted::NoSlot => Some((escaped_bytes, 0)),
-    }
-}
-
 /// Fits a line to the title slot, if it is the slot.
 fn slot_of(line: Bad, bytes: &[u8], ending: &[u8]) -> Fitted {
     if line.line == 1 { fitted(bytes, ending.len().max(1)) } else { Fitted::NoSlot }
-}
-
-/// An object that was joined from several lines.
-struct Joined {
-    record: Vec<u8>,
-    /// The number of the last one.
-    last: u64,
-    /// The offset after it and its ending.
-    to: u64,
-    /// The old bytes after the first line.
-    was: Vec<u8>,
-    /// The bytes after the object on the last line.
-    rest: Vec<u8>,
-    ending: Vec<u8>,
 }
 
 /// Returns the message about a line in parts.
