@@ -316,7 +316,7 @@ pub(crate) fn create(
         let stamp = Stamp::take(&file).map_err(io)?;
         drop(file);
         let guard = Guard::take(path, false, options.force)?;
-        super::look_for_handles(&guard, options)?;
+        super::checks::look_for_handles(&guard, options)?;
         return replace(&guard, &stamp, fill, None, options, record);
     }
     // Declared before the file, so that a failure removes the folders after the file.
