@@ -5,8 +5,9 @@
 //! and so is a result without its call.
 
 use super::message_text::message_text;
-use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, member, string, text};
+use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, text};
 use crate::format::{Content, Format, Session};
+use crate::json::{member, string};
 use crate::model::{Ix, Kind, Source};
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! The text of a message's content, in the form in which contexts are compared.
 
-use super::{Block, each_item, member, string, text};
+use super::{Block, text};
+use crate::json::{each_item, member, string};
 use std::borrow::Cow;
 
 /// Returns the text of a message's content. A string is returned as it is; a list yields the texts

@@ -14,10 +14,10 @@ pub(super) use drafts::read_message;
 pub(crate) use history::kept_in_version_1;
 
 use super::pi_words::added;
-use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Why, member, text};
+use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Why, text};
 use crate::format::flaws::is_role;
 use crate::format::{Content, Format, Session};
-use crate::json::{each_member, string};
+use crate::json::{each_member, member, string};
 use crate::model::{Flags, Ix, Key, Kind, Source};
 use calls::{Calls, pair_as_omp};
 use drafts::{Draft, parsed_entry};

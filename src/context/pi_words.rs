@@ -4,8 +4,9 @@
 //! The words are short, and part of what the model reads. Where oh-my-pi adds whole paragraphs (before a
 //! handoff, its notes, or what the user said in between), they are not repeated here: a patch names them.
 
-use super::{Block, Message, Origin, Part, Patch, each_item, member, string, text};
+use super::{Block, Message, Origin, Part, Patch, text};
 use crate::format::{Format, blocks_of_item};
+use crate::json::{each_item, member, string};
 use std::borrow::Cow;
 
 /// The kind of compaction of oh-my-pi whose summary was written by the agent for itself.

@@ -4,10 +4,10 @@ use super::{Build, Chosen, INTERRUPTED, KEPT_FROM_MODEL, NO_LIST, NO_MESSAGE, NO
 use crate::context::message_text::{message_text, text_of};
 use crate::context::pi::calls::{CallId, Calls, without_calls};
 use crate::context::pi_words::sent_blocks;
-use crate::context::{Message, Origin, Part, Patch, Said, Why, blocks, member, text};
+use crate::context::{Message, Origin, Part, Patch, Said, Why, blocks, text};
 use crate::format::content::instructions;
 use crate::format::{Block, Content, Format, OtherKind, Session};
-use crate::json::{each_item, string};
+use crate::json::{each_item, member, string};
 use crate::model::{FaultKind, Ix, Key, Kind};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

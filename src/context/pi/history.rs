@@ -1,9 +1,9 @@
 //! Where a request begins: the compactions, the snapshots and the history that a provider keeps.
 
 use super::{Build, OF_ITS_TIME, ROLLOVER, parsed_entry};
-use crate::context::{member, text};
+use crate::context::text;
 use crate::format::{Format, Session};
-use crate::json::{each_item, string};
+use crate::json::{each_item, member, string};
 use crate::model::{Ix, Key, Kind};
 use std::io;
 
