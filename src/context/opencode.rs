@@ -74,33 +74,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
                 context.messages.push(Message::new(fact.entry, "user", origin, part));
             }
         } else {
-            let is_other = model.as_ref() != Some(&fact.model);
-            let media = media(model.as_ref());
-            let mut has_files = false;
-            for (number, step) in steps(&line, end.as_deref()).into_iter().enumerate() {
-                if is_silent(&step, is_other) {
-                    continue;
-                }
-                let part = |result| {
-                    let (end, thoughts_as_text) = (end.clone(), is_other);
-                    Part::Step(Box::new(StepPart { number, result, end, thoughts_as_text, media }))
-                };
-                has_files |= step.files.iter().flatten().any(|(mime, _)| is_apart(media, mime));
-                context.messages.push(Message::new(fact.entry, "assistant", origin, part(None)));
-                for (at, (call, tool)) in step.calls.iter().enumerate() {
-                    if step.results[at].is_some() {
-                        context.messages.push(Message::new(fact.entry, "tool", origin, part(Some(at))));
-                        continue;
-                    }
-                    // Results are sent in the order of the calls.
-                    let last = context.messages.last_mut().expect("the reply was added");
-                    last.patches.push(Patch::result_made_up(call, tool, INTERRUPTED));
-                }
-            }
-            if has_files {
-                let part = Part::Files { end, media };
-                context.messages.push(Message::new(fact.entry, "user", origin, part));
-            }
+            reply(&mut context, fact, &line, origin, end, model.as_ref());
         }
         if context.messages.len() == before {
             context.drop(fact.entry, Why::Empty);
@@ -108,6 +82,45 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
     }
     context.dropped.sort_by_key(|dropped| dropped.entry);
     Ok(context)
+}
+
+/// Adds what is sent of a reply: each step, its results, and after them files that the model does not
+/// take with results.
+fn reply(
+    context: &mut Context,
+    fact: &Fact,
+    line: &[u8],
+    origin: Origin,
+    end: Option<Box<str>>,
+    model: Option<&Model>,
+) {
+    let is_other = model != Some(&fact.model);
+    let media = media(model);
+    let mut has_files = false;
+    for (number, step) in steps(line, end.as_deref()).into_iter().enumerate() {
+        if is_silent(&step, is_other) {
+            continue;
+        }
+        let part = |result| {
+            let (end, thoughts_as_text) = (end.clone(), is_other);
+            Part::Step(Box::new(StepPart { number, result, end, thoughts_as_text, media }))
+        };
+        has_files |= step.files.iter().flatten().any(|(mime, _)| is_apart(media, mime));
+        context.messages.push(Message::new(fact.entry, "assistant", origin, part(None)));
+        for (at, (call, tool)) in step.calls.iter().enumerate() {
+            if step.results[at].is_some() {
+                context.messages.push(Message::new(fact.entry, "tool", origin, part(Some(at))));
+                continue;
+            }
+            // Results are sent in the order of the calls.
+            let last = context.messages.last_mut().expect("the reply was added");
+            last.patches.push(Patch::result_made_up(call, tool, INTERRUPTED));
+        }
+    }
+    if has_files {
+        let part = Part::Files { end, media };
+        context.messages.push(Message::new(fact.entry, "user", origin, part));
+    }
 }
 
 /// Returns the files that the provider of a model takes with results.
