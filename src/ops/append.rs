@@ -302,13 +302,28 @@ fn claude_rows(
         }
     };
     lines.pin_id(&head, prompt.as_deref());
+    check_is_sent(whole, addition, parent, kept, (&entry, &head), lines.bytes())?;
+    Ok((entry, head))
+}
+
+/// Refuses new lines after which Claude Code would not send the new entry, what it keeps and what it
+/// follows.
+fn check_is_sent(
+    whole: Snapshot<'_>,
+    addition: Addition<'_>,
+    parent: Option<Ix>,
+    kept: &[Ix],
+    (entry, head): (&str, &str),
+    bytes: &[u8],
+) -> Result<(), Error> {
+    let session = whole.session;
     // The entry that the new one follows must be visible to the model together with it.
     let follows = match addition {
         Addition::Compaction { .. } => None,
         _ => parent.and_then(|ix| session.tree.ancestors(ix).find(|ix| session.entries.kind(*ix).is_turn())),
     };
     let wanted: Vec<Ix> = kept.iter().copied().chain(follows).collect();
-    let landed = try_lines(session, whole, lines.bytes(), &entry, &head, &wanted)?;
+    let landed = try_lines(session, whole, bytes, entry, head, &wanted)?;
     if !landed {
         return Err(Error::NoPlace {
             what: match parent {
@@ -320,7 +335,7 @@ fn claude_rows(
             instead: Some("move there with `bough switch`, then append to HEAD".into()),
         });
     }
-    Ok((entry, head))
+    Ok(())
 }
 
 /// Refuses a parent in the transcript of a subagent.
