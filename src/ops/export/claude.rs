@@ -87,14 +87,7 @@ pub(super) fn plan(
         }
     }
     copy.notes(&["mode", "permission-mode"])?;
-    let links: Vec<Option<Ix>> = entries
-        .iter()
-        .map(|ix| {
-            let above = std::iter::successors(graph.parent(*ix), |ix| graph.parent(*ix));
-            // A cycle that Claude Code cuts must not be walked forever.
-            above.take(session.entries.len()).find(|ix| taken.contains(ix))
-        })
-        .collect();
+    let links = links_among(session, &graph, &entries, &taken);
     let cut = closed_by(&entries, &links);
     for (at, ix) in entries.iter().enumerate() {
         copy.entry(*ix, links[at].filter(|_| !cut.contains(&at)))?;
@@ -104,6 +97,21 @@ pub(super) fn plan(
     copy.pointer(head)?;
     let plan = created(options, copy.pieces, copy.changes);
     Ok(Export { plan, entries: entries.len(), beside, head, taken })
+}
+
+/// Returns the nearest copied entry above each copied entry.
+fn links_among(
+    session: &Session,
+    graph: &ClaudeGraph<'_>,
+    entries: &[Ix],
+    taken: &HashSet<Ix>,
+) -> Vec<Option<Ix>> {
+    let above = |ix: &Ix| {
+        let above = std::iter::successors(graph.parent(*ix), |ix| graph.parent(*ix));
+        // A cycle that Claude Code cuts must not be walked forever.
+        above.take(session.entries.len()).find(|ix| taken.contains(ix))
+    };
+    entries.iter().map(above).collect()
 }
 
 /// The types of lines about the session of which the last line is copied; of the last type, all
