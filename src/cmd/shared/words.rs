@@ -128,34 +128,39 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
             true => Err(session_needs_option(first, words, "REV").into()),
             false => Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() }),
         },
-        Err(_) => match default {
-            _ if Path::new(first).exists() => {
-                let what = format!("`{first}` is neither an entry nor a session");
-                let name = text::shell_word(&format!("./{first}"));
-                let name = format!("`{name}`");
-                Err(Failure::NotFound { what, hint: format!("{name} names the file or folder") }.into())
-            }
-            Ok((path, _)) if !writes => {
-                let session: String = locate::session_id(&path).chars().take(8).collect();
-                let what = format!("`{first}` is neither an entry of session {session} nor another session");
-                let hint = "`bough log --all` lists the entries, and `bough sessions` the sessions; see `bough help \
+        Err(_) => neither(first, words, writes, default.ok().map(|(path, _)| path)),
+    }
+}
+
+/// Says of a first word that it names neither an entry of the session that would be used, nor another
+/// session; returns the words if they may be something else to the command.
+fn neither(first: &str, words: &[String], writes: bool, default: Option<PathBuf>) -> anyhow::Result<Words> {
+    match default {
+        _ if Path::new(first).exists() => {
+            let what = format!("`{first}` is neither an entry nor a session");
+            let name = text::shell_word(&format!("./{first}"));
+            let name = format!("`{name}`");
+            Err(Failure::NotFound { what, hint: format!("{name} names the file or folder") }.into())
+        }
+        Some(path) if !writes => {
+            let session: String = locate::session_id(&path).chars().take(8).collect();
+            let what = format!("`{first}` is neither an entry of session {session} nor another session");
+            let hint = "`bough log --all` lists the entries, and `bough sessions` the sessions; see `bough help \
                             revisions` for how to name an entry";
-                Err(Failure::NotFound { what, hint: hint.into() }.into())
-            }
-            Ok(_) => Ok(none(words)),
-            Err(_) => {
-                let what = format!(
-                    "no session is named `{first}`, and no agent has a session for the current folder"
-                );
-                let file = format!("{first}.jsonl");
-                let hint = match Path::new(&file).is_file() {
-                    true => format!("`{}` is a file of this folder", text::shell_word(&file)),
-                    false => "`bough sessions --all` lists the sessions of this machine; any other is named by its file"
-                        .into(),
-                };
-                Err(Failure::NotFound { what, hint }.into())
-            }
-        },
+            Err(Failure::NotFound { what, hint: hint.into() }.into())
+        }
+        Some(_) => Ok(Words { session: None, revisions: words.to_vec() }),
+        None => {
+            let what =
+                format!("no session is named `{first}`, and no agent has a session for the current folder");
+            let file = format!("{first}.jsonl");
+            let hint = match Path::new(&file).is_file() {
+                true => format!("`{}` is a file of this folder", text::shell_word(&file)),
+                false => "`bough sessions --all` lists the sessions of this machine; any other is named by its file"
+                    .into(),
+            };
+            Err(Failure::NotFound { what, hint }.into())
+        }
     }
 }
 
