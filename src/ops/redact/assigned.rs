@@ -47,6 +47,12 @@ static SPEAKING: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a few short words can be searched for")
 });
 
+/// The words that a name must have one of.
+#[cfg(test)]
+pub(super) fn speaking() -> impl Iterator<Item = &'static str> {
+    PASSWORDS.into_iter().chain(KEYS).chain(WEAK)
+}
+
 /// Names that speak of something else, though they contain such a word.
 const OTHERS: [&str; 45] = [
     "tokens",
@@ -130,32 +136,75 @@ const PLACEHOLDERS: [&str; 30] = [
     "todo",
 ];
 
-/// The value that is assigned to the name around a keyword, if it is a secret. `hit` is where the keyword is.
-pub(super) fn value_after(text: &[u8], hit: Range<usize>) -> Option<Range<usize>> {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
-    let from = text[..hit.start].iter().rev().take(50).take_while(|byte| is_name(byte)).count();
-    let to = text[hit.end..].iter().take(24).take_while(|byte| is_name(byte)).count();
-    let name = &text[hit.start - from..hit.end + to];
+/// What follows the signs after which a value is expected.
+struct Assignment {
+    /// The name around the keyword.
+    name: Range<usize>,
+    operator: &'static str,
+    /// How many spaces follow the sign.
+    spaces: usize,
+    /// Where they end.
+    end: usize,
+}
+
+/// How many signs may be between a name and what assigns to it.
+const BETWEEN: usize = 4;
+
+/// Finds what assigns a value to the name around a keyword. `hit` is where that is, and `between` how many signs may follow the name.
+fn assignment(text: &[u8], hit: Range<usize>, between: usize) -> Option<Assignment> {
+    let from = text[..hit.start].iter().rev().take(LONGEST).take_while(|byte| is_of_name(byte)).count();
+    let to = text[hit.end..].iter().take(24).take_while(|byte| is_of_name(byte)).count();
     let mut at = hit.end + to;
-    let skip = |at: &mut usize, set: &[u8], most: usize| {
-        let count = text[*at..].iter().take(most).take_while(|byte| set.contains(byte)).count();
-        *at += count;
-        count
-    };
-    skip(&mut at, b"\\\"'`] ", 4);
+    at += count(&text[at..], b"\\\"'`] ", between);
     let operator = ["=>", ":=", "?=", "||=", "==", "=", ":", ">"]
-        .iter()
+        .into_iter()
         .find(|sign| text[at..].starts_with(sign.as_bytes()))?;
     at += operator.len();
     // A comparison is not an assignment, and `::` is a path.
-    if *operator == "=="
+    if operator == "=="
         || text[at..].starts_with(b":")
-        || *operator == ">" && text.get(hit.end + to) != Some(&b'>')
+        || operator == ">" && text.get(hit.end + to) != Some(&b'>')
     {
         return None;
     }
-    let spaces = skip(&mut at, b" \t", 4);
-    skip(&mut at, b"\\", 3);
+    let spaces = count(&text[at..], b" \t", 4);
+    Some(Assignment { name: hit.start - from..hit.end + to, operator, spaces, end: at + spaces })
+}
+
+/// The most bytes of a name before its keyword.
+const LONGEST: usize = 50;
+
+fn is_of_name(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(byte)
+}
+
+/// How many of the first bytes, `most` at most, are of a set.
+fn count(text: &[u8], set: &[u8], most: usize) -> usize {
+    text.iter().take(most).take_while(|byte| set.contains(byte)).count()
+}
+
+/// Whether a value without quotes can't be one: a call, or the text of an element.
+fn is_code(value: &[u8], next: Option<&u8>, operator: &str) -> bool {
+    value.contains(&b'(') || next == Some(&b'<') && operator != ">"
+}
+
+/// `PASSWORD=word` of a shell or an environment file, in which a password may be any word.
+fn is_of_environment(name: &[u8], assignment: &Assignment) -> bool {
+    assignment.spaces == 0
+        && assignment.operator == "="
+        && name.iter().any(u8::is_ascii_uppercase)
+        && !name.iter().any(u8::is_ascii_lowercase)
+}
+
+/// How many of the first bytes are a value without quotes.
+fn len_of_bare_value(text: &[u8]) -> usize {
+    text.iter().take(300).take_while(|byte| !b" \t\r\n\"'`,;)}]<|&\\".contains(byte)).count()
+}
+
+/// The value that is assigned to the name around a keyword, if it is a secret. `hit` is where the keyword is.
+pub(super) fn value_after(text: &[u8], hit: Range<usize>) -> Option<Range<usize>> {
+    let found = assignment(text, hit, BETWEEN)?;
+    let at = found.end + count(&text[found.end..], b"\\", 3);
     let quote = text.get(at).copied().filter(|byte| b"\"'`".contains(byte));
     let start = at + usize::from(quote.is_some());
     let len = match quote {
@@ -164,21 +213,52 @@ pub(super) fn value_after(text: &[u8], hit: Range<usize>) -> Option<Range<usize>
             .take(300)
             .take_while(|byte| **byte != quote && **byte != b'\n' && **byte != b'\\')
             .count(),
-        None => {
-            text[start..].iter().take(300).take_while(|byte| !b" \t\r\n\"'`,;)}]<|&\\".contains(byte)).count()
-        }
+        None => len_of_bare_value(&text[start..]),
     };
     let range = start..start + len;
     let value = &text[range.clone()];
-    if quote.is_none() && (value.contains(&b'(') || text.get(range.end) == Some(&b'<') && *operator != ">") {
+    if quote.is_none() && is_code(value, text.get(range.end), found.operator) {
         return None;
     }
-    // `PASSWORD=word` of a shell or an environment file, in which a password may be any word.
-    let is_env = spaces == 0
-        && *operator == "="
-        && name.iter().any(u8::is_ascii_uppercase)
-        && !name.iter().any(u8::is_ascii_lowercase);
-    is_secret(name, value, quote.is_some() || is_env).then_some(range)
+    let name = &text[found.name.clone()];
+    is_secret(name, value, quote.is_some() || is_of_environment(name, &found)).then_some(range)
+}
+
+/// Whether [`value_after`] may find a value in a string once its escapes are resolved. None of them stands for a sign of ASCII
+/// that has no shorter escape.
+pub(super) fn may_be_assigned(raw: &[u8], hit: Range<usize>) -> bool {
+    // A quote between the name and the sign is two bytes.
+    let Some(found) = assignment(raw, hit.clone(), 2 * BETWEEN) else { return false };
+    let between = &raw[found.name.end..found.end];
+    let start = found.end;
+    let len = len_of_bare_value(&raw[start..]);
+    let rest = &raw[start + len..];
+    let is_plain = match rest {
+        // All of them end a value.
+        [b'\\', b'n' | b'r' | b't' | b'"' | b'\\', ..] => len > 0,
+        [b'\\', ..] => false,
+        [b'"' | b'\'' | b'`', ..] => len > 0,
+        _ => true,
+    };
+    // The first letters of the name may be those of an escape.
+    let is_escape =
+        found.name.start > 0 && raw[found.name.start - 1] == b'\\' && found.name.start < hit.start;
+    let value = &raw[start..start + len];
+    if !is_plain
+        || between.contains(&b'\\')
+        || found.name.len() >= LONGEST
+        || is_escape && raw[found.name.start] == b'u'
+        || std::str::from_utf8(value).is_err()
+    {
+        return true;
+    }
+    if is_code(value, rest.first(), found.operator) {
+        return false;
+    }
+    (0..=usize::from(is_escape)).any(|skip| {
+        let name = &raw[found.name.start + skip..found.name.end];
+        is_secret(name, value, is_of_environment(name, &found))
+    })
 }
 
 /// Whether the whole value of a JSON field is a secret, by the name of the field.
@@ -187,12 +267,16 @@ pub(super) fn is_secret_field(name: &str, value: &str) -> bool {
 }
 
 fn is_secret(name: &[u8], value: &[u8], is_whole: bool) -> bool {
+    if value.len() < 6 {
+        return false;
+    }
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
     let (Some(strength), Ok(value)) = (strength(&name), std::str::from_utf8(value)) else { return false };
+    if value.contains(char::is_whitespace) {
+        return false;
+    }
     let lower = value.to_ascii_lowercase();
-    if value.len() < 6
-        || value.contains(char::is_whitespace)
-        || value.contains("://")
+    if value.contains("://")
         || value.starts_with(['/', '~', '$', '%', '<', '{', '[', '(', '@', '*', '#'])
         || value.starts_with("./")
         || value.starts_with("../")

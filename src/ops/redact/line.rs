@@ -22,6 +22,11 @@ impl<'l> Stored<'l> {
         self.range.clone()
     }
 
+    /// The string as it is stored, without its quotes.
+    pub(super) fn raw(&self) -> &'l [u8] {
+        &self.line[self.range.start + 1..self.range.end - 1]
+    }
+
     /// The string, decoded.
     pub(super) fn text(&self) -> Cow<'l, str> {
         string(&self.line[self.range.clone()]).unwrap_or_default()
@@ -41,26 +46,42 @@ impl<'l> Stored<'l> {
 
     /// Whether it is searched: not if it is an encoded image or a signature.
     pub(super) fn is_searched(&self) -> bool {
-        let raw = &self.line[self.range.clone()];
-        if raw.len() < 10 {
+        let raw = self.raw();
+        if raw.len() < 8 {
             return false;
         }
-        let is_encoded = raw.len() > 66
+        let is_encoded = raw.len() > 64
             && ENCODED.contains(&self.key())
-            && raw[1..raw.len() - 1]
-                .iter()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte));
+            && raw.iter().all(|byte| IN_BASE64[usize::from(*byte)]);
         !is_encoded
     }
 }
+
+/// A table of the bytes that a pattern matches.
+macro_rules! table {
+    ($pattern:pat) => {{
+        let mut table = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            table[byte] = matches!(byte as u8, $pattern);
+            byte += 1;
+        }
+        table
+    }};
+}
+
+/// Bytes of base64, in either alphabet.
+static IN_BASE64: [bool; 256] =
+    table!(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'=' | b'-' | b'_');
+
+/// Bytes between the strings of a line that say where they are.
+static SIGNS: [bool; 256] = table!(b'"' | b'{' | b'[' | b'}' | b']');
 
 /// Gives each string of a line, damaged or not. Does not recurse.
 pub(super) fn each_string(line: &[u8], each: &mut dyn FnMut(&Stored<'_>)) {
     let mut keys: Vec<&[u8]> = vec![b""];
     let mut at = 0;
-    while let Some(next) =
-        line[at..].iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']' | b','))
-    {
+    while let Some(next) = line[at..].iter().position(|byte| SIGNS[usize::from(*byte)]) {
         at += next;
         match line[at] {
             b'"' => {

@@ -11,6 +11,7 @@
 mod assigned;
 mod line;
 mod rules;
+mod suspect;
 
 pub use rules::{ExtraRule, Rules};
 
@@ -105,7 +106,7 @@ struct Hit<'r> {
 /// and what is found in them is not found again in the whole.
 fn hits_in<'r>(rules: &'r Rules, line: &[u8], hits: &mut Vec<Hit<'r>>) {
     line::each_string(line, &mut |string| {
-        if !string.is_searched() {
+        if !string.is_searched() || !rules.may_find(string.raw(), string.key()) {
             return;
         }
         let text = string.text();
