@@ -236,7 +236,11 @@ impl<'l> Content<'l> {
     fn result(&mut self, call: Cow<'l, str>, is_error: bool, content: &'l [u8]) {
         let mut inside = Content::default();
         inside.take(content);
-        inside.text_of_blocks();
+        match &mut inside.blocks[..] {
+            // Nearly always: the text is not copied.
+            [Block::Text(text)] => inside.text = std::mem::take(text),
+            _ => inside.text_of_blocks(),
+        }
         self.blocks.push(Block::Result { call, is_error, text: inside.text });
         self.blocks.extend(inside.blocks.into_iter().filter(|block| !matches!(block, Block::Text(_))));
     }

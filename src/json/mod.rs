@@ -32,4 +32,4 @@ pub use object::{
 pub use prefilter::{Prefilter, Run, is_plain};
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};
-pub use string::decode;
+pub use string::{add_string, decode, decode_start};

@@ -1,5 +1,6 @@
 //! Resolving the escapes of JSON strings.
 
+use super::scan::{backslashes, is_sign, signs};
 use std::borrow::Cow;
 
 /// Returns whether a string, given without its quotes, contains escapes.
@@ -64,13 +65,18 @@ pub fn decode(raw: &[u8]) -> Cow<'_, str> {
     let (mut from, mut to) = (0, 0);
     loop {
         // An escape is every twenty bytes or so: a search for the next one would cost more than it saves.
-        while let Some(word) = raw[from..].first_chunk::<8>() {
+        while let Some(half) = raw[from..].first_chunk::<16>() {
+            out[to..to + 16].copy_from_slice(half);
+            let plain = backslashes(half).trailing_zeros().min(16) as usize;
+            (from, to) = (from + plain, to + plain);
+            if plain < 16 {
+                break;
+            }
+        }
+        if let Some(word) = raw[from..].first_chunk::<8>() {
             out[to..to + 8].copy_from_slice(word);
             let plain = first_place(u64::from_le_bytes(*word), b'\\');
             (from, to) = (from + plain, to + plain);
-            if plain < 8 {
-                break;
-            }
         }
         while let Some(byte) = raw.get(from).filter(|byte| **byte != b'\\') {
             out[to] = *byte;
@@ -99,6 +105,62 @@ pub fn decode(raw: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// Decodes the start of a string, given without its quotes: at least so many of its bytes, if it has them. Returns whether that is
+/// the whole string.
+pub fn decode_start(raw: &[u8], bytes: usize) -> (Cow<'_, str>, bool) {
+    // An escape has up to twelve bytes, and a character four: neither is cut, nor is one of two backslashes taken for an escape.
+    let cut =
+        raw.get(bytes..).and_then(|rest| rest.iter().position(|byte| *byte == b' ')).map(|at| bytes + at);
+    match cut {
+        Some(cut) => (decode(&raw[..cut]), false),
+        None => (decode(raw), true),
+    }
+}
+
+/// Adds a text as a JSON string to others, with its quotes. As few characters are escaped as possible.
+pub fn add_string(into: &mut Vec<u8>, text: &str) {
+    let bytes = text.as_bytes();
+    into.reserve(bytes.len() + bytes.len() / 16 + 2);
+    into.push(b'"');
+    // What is added, and what is looked at, in bytes.
+    let (mut said, mut at) = (0, 0);
+    while let Some(half) = bytes[at..].first_chunk::<16>() {
+        let mut signs = signs(half);
+        while signs != 0 {
+            let sign = at + signs.trailing_zeros() as usize;
+            into.extend_from_slice(&bytes[said..sign]);
+            add_escape(into, bytes[sign]);
+            said = sign + 1;
+            signs &= signs - 1;
+        }
+        at += 16;
+    }
+    for (sign, byte) in bytes.iter().enumerate().skip(at).filter(|(_, byte)| is_sign(**byte)) {
+        into.extend_from_slice(&bytes[said..sign]);
+        add_escape(into, *byte);
+        said = sign + 1;
+    }
+    into.extend_from_slice(&bytes[said..]);
+    into.push(b'"');
+}
+
+fn add_escape(into: &mut Vec<u8>, byte: u8) {
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        b'\n' => b'n',
+        b'\t' => b't',
+        b'\r' => b'r',
+        0x08 => b'b',
+        0x0C => b'f',
+        _ => {
+            let digit = b"0123456789abcdef"[usize::from(byte & 15)];
+            into.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), digit]);
+            return;
+        }
+    };
+    into.extend_from_slice(&[b'\\', short]);
+}
+
 /// The byte of each escape of two bytes, by its second one; 0 if there is none.
 static ESCAPED: [u8; 256] = {
     let mut table = [0; 256];
@@ -114,7 +176,7 @@ static ESCAPED: [u8; 256] = {
 /// Returns bytes as text; bytes that are not UTF-8 become U+FFFD.
 fn whole(raw: &[u8]) -> Cow<'_, str> {
     // Nearly all of it is UTF-8, and checking the whole is faster than checking piece by piece.
-    std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed)
+    simdutf8::basic::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed)
 }
 
 /// Returns the character of a `\u` escape at the start of `text`, and the length of the escape.
@@ -200,6 +262,31 @@ mod tests {
         check(r"\x\",                  r"\x\");
         check(r"1234567\n1234567\\12345678\t", "1234567\n1234567\\12345678\t");
         check("中\\n12345é\\u4e2d\u{80}\\\u{80}", "中\n12345é中\u{80}\\\u{80}");
+    }
+
+    #[test]
+    fn strings_are_spelled_as_by_serde_and_read_again() {
+        let mut seed = 7u64;
+        for len in 0..3000 {
+            let mut text = String::new();
+            while text.len() < len % 75 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let byte = (seed >> 50) as u8;
+                text.push(if seed >> 62 == 0 { '中' } else { char::from(byte & 0x7F) });
+            }
+            let mut out = b"x".to_vec();
+            add_string(&mut out, &text);
+            assert_eq!(
+                String::from_utf8(out.clone()).unwrap(),
+                format!("x{}", serde_json::to_string(&text).unwrap())
+            );
+            let raw = &out[2..out.len() - 1];
+            assert_eq!(decode(raw), text);
+            for most in [0, 1, 5, 16, 40, 100] {
+                let (start, is_whole) = decode_start(raw, most);
+                assert!(text.starts_with(&*start) && is_whole == (*start == text), "{text:?} {most}");
+            }
+        }
     }
 
     #[test]

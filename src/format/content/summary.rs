@@ -2,7 +2,7 @@
 
 use super::{Block, Content, PromptForm, scalar};
 use crate::format::claude::stored_results;
-use crate::json::{Members, each_item, each_member, string};
+use crate::json::{Members, decode_start, each_item, each_member, string};
 use std::borrow::Cow;
 
 /// The arguments that describe a call best, in order of preference.
@@ -175,6 +175,16 @@ pub fn call_words(name: &str, arguments: &[u8]) -> String {
     let first = || members.iter().find(|(_, value)| value.first() == Some(&b'"'));
     let Some((key, value)) = telling.or_else(first).or(members.first()) else { return one_line(name) };
     let command = if key == "command" { command_line(value) } else { None };
+    // Some are whole files, of which only the start is shown.
+    if let (None, Some(raw)) =
+        (&command, value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")))
+    {
+        let (start, is_whole) = decode_start(raw, 4 * SUMMARY);
+        let words = one_line(&format!("{name} {start}"));
+        if is_whole || words.len() > SUMMARY && words.chars().count() > SUMMARY {
+            return words;
+        }
+    }
     one_line(&format!("{name} {}", command.unwrap_or_else(|| scalar(Some(value)).into_owned())))
 }
 

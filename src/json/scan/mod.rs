@@ -23,6 +23,7 @@ mod container_end;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
+mod signs;
 mod starts;
 mod string_end;
 
@@ -30,6 +31,7 @@ use super::string;
 use starts::Window;
 
 pub(super) use container_end::end_of_container;
+pub(super) use signs::{backslashes, is_sign, signs};
 pub(super) use starts::{Probe, REACH, Starts};
 pub(super) use string_end::closing_quote;
 

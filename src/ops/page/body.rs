@@ -4,7 +4,7 @@ use super::elements::Writer;
 use super::{Images, Options, ResultText, Written};
 use crate::context::{Context, Message, Origin};
 use crate::format::{Block, Content, Session, Usage};
-use crate::json::{each_item, member, string, text};
+use crate::json::{add_string, each_item, member, string, text};
 use crate::model::{Count, Ix, Source};
 use crate::ops::document::{arguments_of, cut_off};
 use crate::ops::redact::Redact;
@@ -63,19 +63,37 @@ impl<'o> Bodies<'o> {
             match block {
                 Block::Text(text) => {
                     is_text_said = true;
-                    add(chunk, &("t", text))?;
+                    add_part(chunk, "t", &[text]);
                 }
                 Block::Thinking { text, .. } if !is_shown(block, self.options) => {
                     self.written.thinking += usize::from(!text.is_empty());
                     chunk.truncate(from);
                 }
-                Block::Thinking { text, .. } => add(chunk, &("h", text))?,
-                Block::Call { id, name, arguments } => add(chunk, &("c", id, name, arguments_of(arguments)))?,
+                Block::Thinking { text, .. } => add_part(chunk, "h", &[text]),
+                Block::Call { id, name, arguments } => {
+                    add_part(chunk, "c", &[id, name]);
+                    reopen(chunk);
+                    chunk.push(b'[');
+                    for (at, (key, value)) in arguments_of(arguments).iter().enumerate() {
+                        chunk.extend_from_slice(if at > 0 { b",[" } else { b"[" });
+                        add_string(chunk, key);
+                        chunk.push(b',');
+                        add_string(chunk, value);
+                        chunk.push(b']');
+                    }
+                    chunk.extend_from_slice(b"]]");
+                }
                 Block::Result { call, is_error, text } => {
                     is_text_said = true;
                     let shown = self.cut(text);
                     match files.next().flatten() {
-                        None => add(chunk, &("r", call, u8::from(*is_error), shown))?,
+                        None => {
+                            add_part(chunk, "r", &[call]);
+                            reopen(chunk);
+                            chunk.extend_from_slice(if *is_error { b"1," } else { b"0," });
+                            add_string(chunk, &shown);
+                            chunk.push(b']');
+                        }
                         Some(file) => {
                             let text = file.text.map(|text| redact.text(&text).into_owned());
                             let text = text.as_deref().map(|text| self.cut(text));
@@ -98,11 +116,11 @@ impl<'o> Bodies<'o> {
         chunk.push(b']');
         if !is_text_said && !content.text.is_empty() {
             chunk.extend_from_slice(b",\"x\":");
-            add(chunk, &content.text)?;
+            add_string(chunk, &content.text);
         }
         if let Some(model) = &content.model {
             chunk.extend_from_slice(b",\"m\":");
-            add(chunk, model)?;
+            add_string(chunk, model);
         }
         if let Some(usage) = content.usage() {
             let cost = cost(&usage, content.model.as_deref().unwrap_or_default(), self.options);
@@ -261,6 +279,24 @@ fn part(block: &Block<'_>, options: &Options, redact: &mut dyn Redact) -> Value 
 
 fn add(into: &mut Vec<u8>, value: &impl serde::Serialize) -> io::Result<()> {
     Ok(serde_json::to_writer(into, value)?)
+}
+
+/// Adds a part of a body: a list of what it is and of texts.
+fn add_part(into: &mut Vec<u8>, sort: &str, texts: &[&str]) {
+    into.push(b'[');
+    add_string(into, sort);
+    for text in texts {
+        into.push(b',');
+        add_string(into, text);
+    }
+    into.push(b']');
+}
+
+/// Leaves a list open for another item.
+fn reopen(list: &mut [u8]) {
+    if let Some(end) = list.last_mut() {
+        *end = b',';
+    }
 }
 
 /// The encoded images of a message, in their order. Those inside of a result follow it, as their blocks do.
