@@ -3,7 +3,7 @@
 use super::{Args, Failure};
 use crate::cmd::shared::config::Config;
 use crate::cmd::shared::rows;
-use crate::model::{Count, Ix, Source, Span};
+use crate::model::{Count, Ix, LineReader, Source, Span};
 use crate::ops::ids;
 use crate::ops::redact::{Found, Group, Redact, Redactor};
 use crate::store::Opened;
@@ -92,11 +92,13 @@ impl Redaction {
     pub(super) fn learn_entries(&mut self, opened: &Opened, entries: &[Ix]) -> io::Result<()> {
         let Some(redactor) = &mut self.redactor else { return Ok(()) };
         let (session, files) = (&opened.session, &opened.files);
-        let mut line = Vec::new();
+        let mut lines = LineReader::default();
         for ix in entries {
-            files.read(session.span(*ix), &mut line)?;
+            let span = session.span(*ix);
+            let file_len = session.files.get(usize::from(span.file)).map_or(0, |file| file.bytes);
+            let line = lines.line(files, file_len, span)?;
             let mut hits = Vec::new();
-            redactor.learn(&line, &mut |hit| hits.push(hit));
+            redactor.learn(line, &mut |hit| hits.push(hit));
             for hit in hits {
                 let id = ids::name(session, files, *ix)?;
                 self.found.push(FoundRow::new(hit, Some(id), session.entries.line(*ix)));
