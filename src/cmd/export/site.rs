@@ -13,7 +13,7 @@ use crate::cmd::shared::thread_arg::{self, ReadOptions, ThreadView, short};
 use crate::cmd::shared::{session_arg, time};
 use crate::format::Format;
 use crate::model::{Count, Ix, Key};
-use crate::ops::page::{Link, Listed};
+use crate::ops::page::{self, Link, Listed};
 use crate::ops::redact::Redact;
 use crate::store::locate::Found;
 use crate::store::write::{Group, Refusal, leftovers};
@@ -25,6 +25,9 @@ use std::path::Path;
 
 /// The page that lists the others.
 const HOME: &str = "index.html";
+
+/// The most characters of a title in that list.
+const TITLE: usize = 200;
 
 /// Writes a page for each session, and one that lists them.
 pub(super) fn write(
@@ -135,10 +138,14 @@ fn row(session: &Relative, href: &str, redaction: &mut Redaction) -> Listed {
     }
     facts.extend(session.origin.as_ref().map(sessions::Origin::phrase));
     let facts = facts.iter().map(|fact| redaction.text(fact).into_owned()).collect();
+    let title = redaction.text(session.title());
+    // As on its page: a name is shown as it is, and of a prompt its words.
+    let is_named = session.summary.name.as_ref().is_some_and(|name| !name.trim().is_empty());
+    let title = if is_named { title.into_owned() } else { page::first_words(&title, TITLE) };
     Listed {
         depth: session.depth,
         href: href.to_owned(),
-        title: redaction.text(session.title()).chars().take(200).collect(),
+        title: title.chars().take(TITLE).collect(),
         facts,
         folder: redaction.text(session.summary.cwd.as_deref().unwrap_or_default()).into_owned(),
     }
