@@ -211,7 +211,8 @@ impl Walk<'_> {
     #[inline(always)]
     fn key(self, at: usize) -> Step<(usize, Stretch)> {
         // An object is followed at least by a line feed.
-        let [open, close, colon] = self.marks[at..].first_chunk()?.map(Mark);
+        let [open, close, colon] = *self.marks[at..].first_chunk()?;
+        let (open, close, colon) = (Mark(open), Mark(close), Mark(colon));
         let key = Stretch { from: open.offset() as u32 + 1, to: close.offset() as u32 };
         (open.byte() == b'"' && colon.byte() == b':').then_some((at + 3, key))
     }

@@ -205,7 +205,8 @@ pub(super) fn unit(text: &[u8]) -> Option<u16> {
 #[inline]
 pub(super) fn hex(text: &[u8]) -> Option<u16> {
     let digits: &[u8; 4] = text.first_chunk()?;
-    let [a, b, c, d] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
+    let value = |digit: u8| u32::from(HEX[usize::from(digit)]);
+    let (a, b, c, d) = (value(digits[0]), value(digits[1]), value(digits[2]), value(digits[3]));
     // A byte that is not a digit has bits above the lowest four, which end up above the lowest
     // sixteen.
     u16::try_from(a << 12 | b << 8 | c << 4 | d | (a | b | c | d) >> 4 << 16).ok()
