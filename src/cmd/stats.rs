@@ -143,7 +143,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         let counted = parallel::map(batch, |files| Counted::count(files, is_only, &prices, &window, global));
         drop(progress);
         for (files_of, counted) in batch.iter().zip(counted) {
-            let counted = match counted {
+            let mut counted = match counted {
                 Ok(counted) => counted,
                 Err(error) if files.several => {
                     failures.add(error.into(), files.is_named(&files_of[0]), ui)?;
@@ -151,11 +151,15 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
                 }
                 Err(error) => return Err(error.into()),
             };
+            let mut alone = counted.alone.take();
             let branches = counted.branches(&args.by)?;
             for (number, (path, opened, facts)) in counted.files.iter().enumerate() {
-                let fresh = match window.is_open() {
-                    true => total.add(&opened.session, facts),
-                    false => total.add_between(&opened.session, facts, |time| window.has(time)),
+                let fresh = match alone.take() {
+                    Some((own, fresh)) => {
+                        total = own;
+                        fresh
+                    }
+                    None => count::add(&mut total, &opened.session, facts, &window),
                 };
                 paths.push(path.clone());
                 faulty.extend((!opened.session.faults.is_empty()).then(|| path.clone()));

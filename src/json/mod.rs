@@ -26,8 +26,8 @@ pub use edits::Edits;
 pub use fields::{Block, BlockKind, Field, Str, Value};
 pub use members::members;
 pub use object::{
-    Members, each_item, each_member, each_object, end_of_string, member, member_at, member_of_whole,
-    place_in, string, string_of, text,
+    Members, each_item, each_member, each_object, each_raw_member, end_of_string, member, member_at,
+    member_of_whole, place_in, string, string_of, text,
 };
 pub use prefilter::{Prefilter, Run, is_plain};
 pub use pretty::pretty;

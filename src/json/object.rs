@@ -13,8 +13,13 @@ use std::ops::Range;
 /// one pass and without recursion, whatever its size. The iterator ends at the first byte that does
 /// not belong there, and is empty if `object` is not an object.
 pub fn each_member(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])> {
+    each_raw_member(object).map(|(key, value)| (key.text(), value))
+}
+
+/// Returns the members of an object like [`each_member`], with the keys as they are spelled.
+pub fn each_raw_member(object: &[u8]) -> impl Iterator<Item = (Str<'_>, &[u8])> {
     let mut cursor = Cursor::new(object, 0);
-    std::iter::from_fn(move || cursor.next().map(|(key, value)| (key.text(), value)))
+    std::iter::from_fn(move || cursor.next())
 }
 
 /// The members of an object that begins somewhere in a text, read one by one.

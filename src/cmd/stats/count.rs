@@ -19,6 +19,8 @@ use std::path::PathBuf;
 pub(super) struct Counted {
     pub(super) files: Vec<(PathBuf, Opened, Facts)>,
     pub(super) row: Row,
+    /// The total, and which part of the file is in it, if it is the only file.
+    pub(super) alone: Option<(Total, Fresh)>,
 }
 
 /// A session in short.
@@ -58,6 +60,14 @@ pub(super) struct Group {
     pub(super) path: Option<(u64, u64, Option<f64>)>,
 }
 
+/// Adds a session to a total, as far as it is of the wanted time; returns which part that is.
+pub(super) fn add(total: &mut Total, session: &Session, facts: &Facts, window: &Window) -> Fresh {
+    match window.is_open() {
+        true => total.add(session, facts),
+        false => total.add_between(session, facts, |time| window.has(time)),
+    }
+}
+
 impl Counted {
     pub(super) fn count(
         files: &[PathBuf],
@@ -67,7 +77,7 @@ impl Counted {
         global: &Global,
     ) -> Result<Counted, store::Error> {
         let mut counted = Vec::new();
-        let mut sum = Total::default();
+        let (mut sum, mut last) = (Total::default(), None);
         for path in files {
             let opened = match store::open(path, global.options()) {
                 // A session counts without a subagent's file that is still empty.
@@ -76,10 +86,7 @@ impl Counted {
             };
             let facts = Facts::read(&opened.session, &opened.files, prices, is_only)
                 .map_err(|source| store::Error::Io { path: path.clone(), source })?;
-            match window.is_open() {
-                true => sum.add(&opened.session, &facts),
-                false => sum.add_between(&opened.session, &facts, |time| window.has(time)),
-            };
+            last = Some(add(&mut sum, &opened.session, &facts, window));
             counted.push((path.clone(), opened, facts));
         }
         let (path, opened, _) = &counted[0];
@@ -92,10 +99,11 @@ impl Counted {
             name: session.name.clone(),
             format: session.format,
             branches,
-            sum: sum.sum,
+            sum: sum.sum.clone(),
             files: counted.len(),
         };
-        Ok(Counted { files: counted, row })
+        let alone = last.filter(|_| is_only).map(|fresh| (sum, fresh));
+        Ok(Counted { files: counted, row, alone })
     }
 
     /// Returns the branch of each entry of the main file, by the label or id of its leaf; `None` if

@@ -1,6 +1,6 @@
 //! How many tokens a reply used, as each agent writes it.
 
-use crate::json::{each_member, member};
+use crate::json::{each_raw_member, member};
 
 /// The usage of a reply.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -25,7 +25,7 @@ impl Usage {
         let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<f64>().ok();
         let mut usage = Usage::default();
         let (mut is_within, mut thoughts) = (false, 0);
-        for (key, value) in each_member(stored) {
+        for (key, value) in each_raw_member(stored) {
             let tokens = || match value {
                 // Nearly all are small integers.
                 [b'0'..=b'9', ..] if value.len() <= 15 && value.iter().all(u8::is_ascii_digit) => {
@@ -33,36 +33,36 @@ impl Usage {
                 }
                 _ => number(value).unwrap_or(0.0) as u64,
             };
-            match &*key {
-                "input" | "input_tokens" | "inputTokens" => usage.input = tokens(),
-                "output" | "output_tokens" | "outputTokens" => usage.output = tokens(),
-                "cacheRead" | "cache_read_input_tokens" => usage.cache_read = tokens(),
-                "cacheWrite" | "cache_creation_input_tokens" => usage.cache_write = tokens(),
+            match &*key.resolved() {
+                b"input" | b"input_tokens" | b"inputTokens" => usage.input = tokens(),
+                b"output" | b"output_tokens" | b"outputTokens" => usage.output = tokens(),
+                b"cacheRead" | b"cache_read_input_tokens" => usage.cache_read = tokens(),
+                b"cacheWrite" | b"cache_creation_input_tokens" => usage.cache_write = tokens(),
                 // Codex, Gemini and Copilot: the input contains what was cached.
-                "cached_input_tokens" | "cached" | "cacheReadTokens" => {
+                b"cached_input_tokens" | b"cached" | b"cacheReadTokens" => {
                     (usage.cache_read, is_within) = (tokens(), true);
                 }
-                "cache_write_input_tokens" | "cacheWriteTokens" => {
+                b"cache_write_input_tokens" | b"cacheWriteTokens" => {
                     (usage.cache_write, is_within) = (tokens(), true);
                 }
                 // Gemini: not part of the output.
-                "thoughts" => thoughts = tokens(),
+                b"thoughts" => thoughts = tokens(),
                 // OpenCode: the tokens of a reply, beside its cost.
-                "tokens" if value.starts_with(b"{") => {
+                b"tokens" if value.starts_with(b"{") => {
                     let tokens = Usage::parse(value);
                     usage = Usage { cost: number(member(stored, "cost").unwrap_or_default()), ..tokens };
                 }
-                "reasoning" if member(stored, "cache").is_some() => thoughts = tokens(),
-                "cache" => {
+                b"reasoning" if member(stored, "cache").is_some() => thoughts = tokens(),
+                b"cache" => {
                     let tokens = |key| member(value, key).and_then(number).unwrap_or(0.0) as u64;
                     (usage.cache_read, usage.cache_write) = (tokens("read"), tokens("write"));
                 }
-                "cacheWrite1h" => usage.cache_write_1h = tokens(),
-                "cache_creation" => {
+                b"cacheWrite1h" => usage.cache_write_1h = tokens(),
+                b"cache_creation" => {
                     let hour = member(value, "ephemeral_1h_input_tokens");
                     usage.cache_write_1h = hour.and_then(number).unwrap_or(0.0) as u64;
                 }
-                "cost" if value.starts_with(b"{") => {
+                b"cost" if value.starts_with(b"{") => {
                     let total = member(value, "total");
                     usage.cost = total.and_then(number).filter(|cost| cost.is_finite());
                 }
