@@ -105,7 +105,11 @@ impl Dialect for Chimera {
     }
 
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
-        Content::of_chimera(line)
+        Content::of_chimera(line, false)
+    }
+
+    fn outline<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        Content::of_chimera(line, true)
     }
 
     fn head(&self, session: &Session) -> Head {

@@ -40,6 +40,8 @@ pub struct Content<'l> {
     /// The usage of the reply, as stored: JSON.
     pub usage: Option<&'l [u8]>,
     pub(super) sort: PromptForm,
+    /// Whether texts are left out, see [`Content::outline`].
+    pub(super) is_outline: bool,
 }
 
 /// A part of a message.
@@ -112,28 +114,35 @@ impl<'l> Content<'l> {
         format.dialect().content(line)
     }
 
+    /// Reads the content of a line without its texts: these and the thinking may be empty, while calls,
+    /// model and usage are there. Costs less where the texts are long, since none is copied.
+    pub fn outline(format: Format, line: &'l [u8]) -> Content<'l> {
+        format.dialect().outline(line)
+    }
+
     /// Reads the content of a line of pi, or of a program that is derived from it.
-    pub(super) fn of_pi(line: &'l [u8]) -> Content<'l> {
-        Content::with_message(line, Content::pi)
+    pub(super) fn of_pi(line: &'l [u8], is_outline: bool) -> Content<'l> {
+        Content::with_message(line, is_outline, Content::pi)
     }
 
     /// Reads the content of a line of Chimera.
-    pub(super) fn of_chimera(line: &'l [u8]) -> Content<'l> {
-        Content::with_message(line, Content::chimera)
+    pub(super) fn of_chimera(line: &'l [u8], is_outline: bool) -> Content<'l> {
+        Content::with_message(line, is_outline, Content::chimera)
     }
 
     /// Reads the content of a line of Claude Code.
-    pub(super) fn of_claude(line: &'l [u8]) -> Content<'l> {
-        Content::with_message(line, Content::claude)
+    pub(super) fn of_claude(line: &'l [u8], is_outline: bool) -> Content<'l> {
+        Content::with_message(line, is_outline, Content::claude)
     }
 
     fn with_message(
         line: &'l [u8],
+        is_outline: bool,
         read: impl Fn(&mut Content<'l>, &Members<'l>, &Members<'l>),
     ) -> Content<'l> {
         // One pass over both: a message is most of its line.
         let (fields, message) = Members::with_nested(line, "message");
-        let mut content = Content { ty: fields.text("type"), ..Content::default() };
+        let mut content = Content { ty: fields.text("type"), is_outline, ..Content::default() };
         read(&mut content, &fields, &message);
         content
     }
@@ -198,7 +207,9 @@ impl<'l> Content<'l> {
 
     /// Reads the `content` of a message: a string, or a list of blocks.
     fn take(&mut self, content: &'l [u8]) {
-        if let Some(text) = string(content) {
+        if content.starts_with(b"\"") && self.is_outline {
+            self.blocks.push(Block::Text(Cow::Borrowed("")));
+        } else if let Some(text) = string(content) {
             self.blocks.push(Block::Text(text));
         }
         for block in each_object(content) {
@@ -206,14 +217,20 @@ impl<'l> Content<'l> {
         }
     }
 
+    /// Returns a text of a block; nothing in an outline.
+    fn text_in(&self, block: &Members<'l>, key: &str) -> Cow<'l, str> {
+        if self.is_outline { Cow::Borrowed("") } else { block.text(key) }
+    }
+
     fn block(&mut self, fields: &Members<'l>) {
         let ty = fields.text("type");
         match &*ty {
-            "text" => self.blocks.push(Block::Text(fields.text("text"))),
+            "text" => self.blocks.push(Block::Text(self.text_in(fields, "text"))),
             "thinking" => {
+                let is_text = |value: &[u8]| value.len() > 2 && value.starts_with(b"\"");
                 let signed =
-                    ["thinkingSignature", "signature"].iter().any(|key| !fields.text(key).is_empty());
-                self.blocks.push(Block::Thinking { text: fields.text("thinking"), signed });
+                    ["thinkingSignature", "signature"].iter().any(|key| fields.get(key).is_some_and(is_text));
+                self.blocks.push(Block::Thinking { text: self.text_in(fields, "thinking"), signed });
             }
             "redacted_thinking" | "redactedThinking" => {
                 self.blocks.push(Block::Thinking { text: Cow::Borrowed(""), signed: true });
@@ -234,7 +251,7 @@ impl<'l> Content<'l> {
 
     /// Adds a result, whose own content is a string or a list of blocks.
     fn result(&mut self, call: Cow<'l, str>, is_error: bool, content: &'l [u8]) {
-        let mut inside = Content::default();
+        let mut inside = Content { is_outline: self.is_outline, ..Content::default() };
         inside.take(content);
         match &mut inside.blocks[..] {
             // Nearly always: the text is not copied.
@@ -600,6 +617,24 @@ mod tests {
         claude(r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"done","commandMode":"task-notification"}}"#, "queued command: done", "queued command: done");
         claude(r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"<ide_opened_file>x</ide_opened_file>"},{"type":"text","text":"fix it"}]}}"#, "<ide_opened_file>x</ide_opened_file>\n\nfix it", "fix it");
         claude(r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"","signature":"S"}]}}"#, "", "thinking");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn an_outline_has_all_but_the_texts() {
+        let check = |format, line: &str| {
+            let (outline, whole) = (Content::outline(format, line.as_bytes()), Content::read(format, line.as_bytes()));
+            let calls = |content: &Content<'_>| -> Vec<String> {
+                content.calls().map(|(id, name, arguments)| format!("{id} {name} {}", String::from_utf8_lossy(arguments))).collect()
+            };
+            assert_eq!(calls(&outline), calls(&whole), "{line}");
+            assert!(!calls(&outline).is_empty(), "{line}");
+            assert_eq!((outline.usage(), &outline.model, &outline.ended), (whole.usage(), &whole.model, &whole.ended), "{line}");
+        };
+        let blocks = r#"[{"type":"thinking","thinking":"hm","signature":"S"},{"type":"text","text":"a\nb"},{"type":"image","source":{"data":"AAAA"}},{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"/a"}},7,{"type":"toolCall","id":"c","name":"ba\u0073h","arguments":{"command":"ls"}}]"#;
+        check(Format::Pi, &format!(r#"{{"type":"message","message":{{"role":"assistant","content":{blocks},"model":"m","stopReason":"stop","usage":{{"input":1}}}}}}"#));
+        check(Format::Claude, &format!(r#"{{"type":"assistant","message":{{"role":"assistant","content":{blocks},"model":"m","stop_reason":"stop","usage":{{"input_tokens":1}}}}}}"#));
+        check(Format::Chimera, r#"{"type": "message", "message": {"role": "assistant", "content": "so", "tool_calls": [{"id": "c", "name": "ls", "arguments": {"path": "."}}]}}"#);
     }
 
     #[test]

@@ -142,6 +142,11 @@ pub trait Dialect: Sync {
     /// Reads the content of a line.
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l>;
 
+    /// Reads the content of a line, of which the texts may be left out.
+    fn outline<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        self.content(line)
+    }
+
     /// Returns the current name, from the collected facts.
     fn name(&self, gathered: &mut Gathered) -> Option<String> {
         gathered.name.take()

@@ -107,7 +107,11 @@ impl Marks {
 
 impl Dialect for Pi {
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
-        Content::of_pi(line)
+        Content::of_pi(line, false)
+    }
+
+    fn outline<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        Content::of_pi(line, true)
     }
 
     fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
@@ -367,7 +371,7 @@ pub(super) struct OpenClaw;
 
 impl Dialect for OpenClaw {
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
-        Content::of_pi(line)
+        Content::of_pi(line, false)
     }
 
     fn link(&self, entries: &mut Entries, gathered: &mut Gathered) {
@@ -394,7 +398,7 @@ pub(super) struct V4;
 
 impl Dialect for V4 {
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
-        Content::of_pi(line)
+        Content::of_pi(line, false)
     }
 
     fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {

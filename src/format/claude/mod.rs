@@ -62,7 +62,11 @@ pub const MARKER: &str = "Switched by bough";
 
 impl Dialect for Claude {
     fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
-        Content::of_claude(line)
+        Content::of_claude(line, false)
+    }
+
+    fn outline<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        Content::of_claude(line, true)
     }
 
     fn repeats_ids(&self, kind: Kind) -> bool {

@@ -15,7 +15,7 @@ use super::Snapshot;
 use crate::context::Context;
 use crate::format::{Block, Content, Format, Usage};
 use crate::json::each_item;
-use crate::model::{Flags, Ix, Key, Kind};
+use crate::model::{Flags, Ix, Key, Kind, LineReader};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -140,18 +140,28 @@ pub struct Stat {
 
 /// Counts a side.
 pub fn stat(side: Snapshot<'_>, items: &[Item]) -> io::Result<Stat> {
-    let entries = &side.session.entries;
+    let session = side.session;
+    let entries = &session.entries;
     let mut stat = Stat { entries: items.len(), ..Stat::default() };
-    let (mut line, mut met) = (Vec::new(), HashSet::new());
+    let mut kinds = Kind::ALL.map(|_| 0);
     for item in items {
-        *stat.kinds.entry(entries.kind(item.ix).name()).or_default() += 1;
+        kinds[entries.kind(item.ix) as usize] += 1;
+    }
+    let named = Kind::ALL.into_iter().zip(kinds).filter(|(_, count)| *count > 0);
+    stat.kinds = named.map(|(kind, count)| (kind.name(), count)).collect();
+    let (mut lines, mut met) = (LineReader::default(), HashSet::new());
+    for item in items {
         if entries.kind(item.ix) != Kind::Assistant {
             continue;
         }
-        side.read(item.ix, &mut line)?;
-        let content = Content::read(side.session.format, &line);
+        let span = session.span(item.ix);
+        let file_len = session.files.get(usize::from(span.file)).map_or(0, |file| file.bytes);
+        let content = Content::outline(session.format, lines.line(side.source, file_len, span)?);
         for (_, name, _) in content.calls() {
-            *stat.tools.entry(name.to_owned()).or_default() += 1;
+            match stat.tools.get_mut(name) {
+                Some(count) => *count += 1,
+                None => _ = stat.tools.insert(name.to_owned(), 1),
+            }
         }
         let group = entries.group(item.ix);
         if group.is_some() && !met.insert(group) {
