@@ -275,15 +275,15 @@ fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
 /// `None` if the words are anything else, or wrong.
 fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     let first = words.get(1)?;
-    let cli = Cli::command();
+    let mut cli = Cli::command();
     let mut command = Global::augment_args(clap::Command::new("bough"))
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_subcommand(true);
-    if let Some(named) = cli.find_subcommand(first) {
-        command = command.subcommand(named.clone());
+    if let Some(named) = cli.find_subcommand_mut(first) {
+        command = command.subcommand(std::mem::take(named));
     }
     match command.try_get_matches_from(words) {
-        Ok(matches) => Cli::from_arg_matches(&matches).ok().map(Ok),
+        Ok(mut matches) => Cli::from_arg_matches_mut(&mut matches).ok().map(Ok),
         Err(error) => (error.kind() == ErrorKind::DisplayVersion).then_some(Err(error)),
     }
 }
