@@ -30,11 +30,8 @@ const TIPS: &[(&str, &str)] = &[
     ("list", "`bough sessions`"),
     ("ls", "`bough sessions`"),
     ("mv", "`bough move OLD NEW` after a folder was renamed; `bough switch REV` moves HEAD"),
+    ("open", "`bough tree` shows a session; `bough status` prints how the agent continues it"),
     ("prune", "`bough drop --others` removes branches; `bough op prune` deletes old backups"),
-    (
-        "open",
-        "`bough tree` shows a session in the terminal; `bough status` prints how the agent continues it",
-    ),
     ("pull", "`bough merge --from SESSION` copies what another session adds"),
     ("rebase", "`bough cherry-pick --onto REV A..B` copies entries to another branch"),
     ("reflog", "`bough op log`"),

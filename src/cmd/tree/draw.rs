@@ -6,11 +6,13 @@ use crate::cmd::shared::render::{Body, ink_of};
 use crate::cmd::shared::time;
 use crate::model::{Count, Ix, Kind, grouped};
 use crate::ops::filter;
+use crate::store::locate;
 use crate::ui::{Ink, Look, spelled, text};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// From so many columns on, the entry is shown on the right of the rows.
 const WIDE: u16 = 100;
@@ -34,10 +36,14 @@ pub(super) fn screen(
     }
     let cursor = footer(navigator, &mut pen, foot);
     match &navigator.kept.panel {
-        Panel::Text { title, lines, top } | Panel::Plan { title, lines, top, .. } => {
-            let (title, lines, top) = (title.clone(), lines.clone(), *top);
-            navigator.page = usize::from(body.height.saturating_sub(1)).max(1);
-            panel(&title, &lines, top, &mut pen, body);
+        Panel::Text(pager) => {
+            panel(&pager.title, &pager.lines, pager.top, pager.is_diff, &mut pen, body);
+            mark_words(pen.buffer, body, std::slice::from_ref(&pager.words));
+            navigator.page = page_of(body);
+        }
+        Panel::Plan { title, lines, top, .. } => {
+            panel(title, lines, *top, false, &mut pen, body);
+            navigator.page = page_of(body);
         }
         _ => {
             let (list, line, preview) = panes(navigator.kept.preview, body);
@@ -54,6 +60,11 @@ pub(super) fn screen(
         }
     }
     cursor
+}
+
+/// How many lines of a text with a title there is room for.
+fn page_of(body: Rect) -> usize {
+    usize::from(body.height.saturating_sub(1)).max(1)
 }
 
 /// The line on top, the body, the line at the bottom. What has no room is left out.
@@ -168,8 +179,22 @@ fn header(navigator: &Navigator<'_>, status: &str, pen: &mut Pen<'_>, area: Rect
     if !status.is_empty() {
         parts.push(status.to_owned());
     }
-    let words = pen.own(&text::fit(&parts.join(" · "), usize::from(area.width)));
+    if navigator.has_changed {
+        parts.push("changed, R reads it again".into());
+    }
+    let width = usize::from(area.width);
+    // The names of most files are long, and say less than what follows.
+    if text::width(&parts.join(" · ")) > width && text::width(&parts[0]) > 16 {
+        parts[0] = short_name(model.path());
+    }
+    let words = pen.own(&text::fit(&parts.join(" · "), width));
     pen.put(area, area.x, area.y, &words, Style::new().add_modifier(Modifier::BOLD));
+}
+
+/// The beginning of the id of a session, as `-s` takes it, or of the name of its file.
+fn short_name(path: &Path) -> String {
+    let id: String = locate::session_id(path).chars().take(8).collect();
+    text::one_line(&id)
 }
 
 /// Which of the visible rows has the cursor.
@@ -189,20 +214,26 @@ fn footer(navigator: &Navigator<'_>, pen: &mut Pen<'_>, area: Rect) -> Option<(u
         return None;
     }
     let kept = &navigator.kept;
-    if let Panel::Line(purpose, line) = &kept.panel {
-        let x = pen.put(area, area.x, area.y, purpose.sign(), pen.ink(Ink::Strong));
+    let typed = match &kept.panel {
+        Panel::Line(purpose, line) => Some((purpose.sign(), line)),
+        Panel::Text(pager) => pager.typing.as_ref().map(|line| ("/", line)),
+        _ => None,
+    };
+    if let Some((sign, line)) = typed {
+        let x = pen.put(area, area.x, area.y, sign, pen.ink(Ink::Strong));
         let (typed, cursor) = line.visible(usize::from(area.right().saturating_sub(x)));
         pen.put(area, x, area.y, &typed, Style::new());
         return Some(((x + cursor as u16).min(area.right() - 1), area.y));
     }
-    if !kept.message.is_empty() {
-        let message = pen.own(&text::fit(&kept.message, usize::from(area.width)));
+    let message = if let Panel::Text(pager) = &kept.panel { &pager.message } else { &kept.message };
+    if !message.is_empty() {
+        let message = pen.own(&text::fit(message, usize::from(area.width)));
         pen.put(area, area.x, area.y, &message, Style::new());
         return None;
     }
     let keys = match (&kept.panel, navigator.purpose) {
         (Panel::Plan { .. }, _) => "Enter yes · Esc no",
-        (Panel::Text { .. }, _) => "j k PgUp PgDn scroll · q close",
+        (Panel::Text(_), _) => "j k PgUp PgDn scroll · / search · q close",
         (Panel::Go, _) => "g first row · ? all keys",
         (_, Use::SelectOne) => "Enter choose · g? keys · Esc leave · / search · ^O filter · Tab entry",
         (_, Use::SelectMany) => "Enter choose · Space mark · g? keys · Esc leave · / search · ^O filter",
@@ -260,14 +291,20 @@ fn mark_words(buffer: &mut Buffer, area: Rect, words: &[String]) {
     }
 }
 
-/// A text with a title, over all of the body.
-fn panel(title: &str, lines: &[String], top: usize, pen: &mut Pen<'_>, area: Rect) {
+/// A text with a title, over all of the body. In a diff, the first sign of a line says what became of it.
+fn panel(title: &str, lines: &[String], top: usize, is_diff: bool, pen: &mut Pen<'_>, area: Rect) {
     let title = pen.own(&text::fit(title, usize::from(area.width)));
     pen.put(area, area.x, area.y, &title, Style::new().add_modifier(Modifier::BOLD));
     let lines = lines.iter().skip(top).take(usize::from(area.height.saturating_sub(1)));
     for (line, y) in lines.zip(area.y + 1..) {
+        let style = match line.as_bytes().first() {
+            Some(b'+') if is_diff => pen.ink(Ink::Good),
+            Some(b'-') if is_diff => pen.ink(Ink::Bad),
+            Some(b'~') if is_diff => pen.ink(Ink::Warning),
+            _ => Style::new(),
+        };
         let line = pen.own(&text::fit(line, usize::from(area.width)));
-        pen.put(area, area.x, y, &line, Style::new());
+        pen.put(area, area.x, y, &line, style);
     }
 }
 
@@ -276,7 +313,11 @@ fn rows(navigator: &mut Navigator<'_>, pen: &mut Pen<'_>, area: Rect) {
     let height = usize::from(area.height);
     let visible = navigator.visible();
     if visible == 0 {
-        let words = if navigator.kept.filter == 0 { "no entries" } else { "this filter shows no entries" };
+        let words = if navigator.kept.filter == 0 {
+            "no entries"
+        } else {
+            "this filter shows no entries; 5 shows all"
+        };
         pen.put(area, area.x, area.y, words, pen.ink(Ink::Quiet));
         return;
     }
@@ -319,7 +360,7 @@ fn row(navigator: &mut Navigator<'_>, row: usize, from: usize, pen: &mut Pen<'_>
         x = pen.put(area, x, y, pen.sign("• ", "* "), pen.ink(Ink::Path));
     }
     if navigator.is_marked(ix) {
-        x = pen.put(area, x, y, pen.sign("✓ ", "x "), pen.ink(Ink::Match));
+        x = pen.put(area, x, y, pen.sign("✓ ", "x "), pen.ink(Ink::Warning));
     }
     let session = navigator.model.session();
     let kind = filter::shown_kind(session, ix);

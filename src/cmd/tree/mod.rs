@@ -6,6 +6,7 @@ mod keys;
 mod line_edit;
 mod markdown;
 mod navigator;
+mod pager;
 mod picker;
 mod screen;
 mod session;
@@ -127,8 +128,9 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
                 Picked::Signal(signal) => break Ok(Left::Signal(signal)),
             },
         };
-        let left =
-            Browser { screen: &mut *screen, path: &path, options, purpose, look }.browse(Kept::new(mode));
+        let has_list = matches!(chosen, Start::List(_));
+        let left = Browser { screen: &mut *screen, path: &path, options, purpose, look, has_list }
+            .browse(Kept::new(mode));
         match (left, &mut chosen) {
             (Ok((Left::By(Leave::Back), kept)), Start::List(_)) => printed.push_str(&kept.printed),
             (Err(error), Start::List(picker)) => picker.report(&error),
@@ -245,6 +247,8 @@ struct Browser<'b> {
     options: Options,
     purpose: Use,
     look: Look,
+    /// Whether the session was chosen from a list.
+    has_list: bool,
 }
 
 /// A changed file is looked at this often while it is followed.
@@ -276,6 +280,7 @@ impl Browser<'_> {
         loop {
             let mut navigator = Navigator::new(&model, rows, &bough, self.purpose, kept);
             navigator.summaries = summaries;
+            navigator.has_list = self.has_list;
             let next = self.drive(&mut navigator, &mut loader)?;
             (kept, rows, summaries) = navigator.keep();
             match next {
@@ -327,6 +332,12 @@ impl Browser<'_> {
                 let is_running = navigator.model.is_agent_running();
                 is_stale |= is_running != navigator.is_agent_running;
                 navigator.is_agent_running = is_running;
+                // What is followed, or read just now, is not old.
+                let has_changed = !navigator.kept.follow
+                    && !loader.is_reading()
+                    && navigator.model.has_changed().unwrap_or(false);
+                is_stale |= has_changed != navigator.has_changed;
+                navigator.has_changed = has_changed;
             }
             is_stale |= navigator.work(Duration::from_millis(8));
             let is_busy = loader.is_reading() || navigator.is_searching();
@@ -385,9 +396,10 @@ impl Browser<'_> {
                     navigator.kept.message = format!("`{}` failed: {ended}", navigator.bough.spelled(&words));
                 }
             }
-            Step::Edit(text) => _ = self.edit(&text)?,
+            Step::Edit(text) => _ = self.edit(&text, Purpose::Read)?,
             Step::Summarize(mut words) => {
-                let summary = self.edit("")?.trim_end().to_owned();
+                let written = self.edit(&format!("\n{SUMMARY_NOTE}\n"), Purpose::Write)?;
+                let summary = written.replace(SUMMARY_NOTE, "").trim().to_owned();
                 if summary.is_empty() {
                     navigator.kept.message = "no summary was written; nothing was changed".into();
                     return Ok(None);
@@ -452,10 +464,10 @@ impl Browser<'_> {
     }
 
     /// Lets the user edit a text, and gives what it is then.
-    fn edit(&mut self, text: &str) -> anyhow::Result<String> {
+    fn edit(&mut self, text: &str, purpose: Purpose) -> anyhow::Result<String> {
         let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.trim().is_empty());
         let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".into());
-        let file = Scratch::new(text)?;
+        let file = Scratch::new(text, purpose)?;
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(&file.path);
         let ended = self.screen.run(&mut command)?;
@@ -466,18 +478,33 @@ impl Browser<'_> {
     }
 }
 
+/// What a summary is written above, in the editor.
+const SUMMARY_NOTE: &str = "<!-- Write above what the model should know of the branch that is left. Without a text, nothing \
+                            is changed. This line is left out. -->";
+
+/// What a text is in the editor for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    Read,
+    Write,
+}
+
 /// A file for the editor that is removed in the end.
 struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    fn new(text: &str) -> io::Result<Scratch> {
-        use std::os::unix::fs::OpenOptionsExt;
+    fn new(text: &str, purpose: Purpose) -> io::Result<Scratch> {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
         let name = format!("bough-{}-{}.md", std::process::id(), uuid::Uuid::new_v4().simple());
         let path = std::env::temp_dir().join(name);
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(text.as_bytes())?;
+        // An editor says of such a file that changes to it are lost.
+        if purpose == Purpose::Read {
+            file.set_permissions(std::fs::Permissions::from_mode(0o400))?;
+        }
         Ok(Scratch { path })
     }
 }

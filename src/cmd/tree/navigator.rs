@@ -7,8 +7,8 @@ mod steps;
 pub(super) use steps::{Act, Leave, Step, Then, Use};
 
 use super::commands::{Bough, Ran};
-use super::keys::Key;
 use super::line_edit::LineEdit;
+use super::pager::Pager;
 use super::session::{How, Model};
 use crate::cmd::shared::render::View;
 use crate::cmd::shared::stored_results::Stored;
@@ -89,11 +89,7 @@ pub(super) enum Panel {
     /// A line is typed.
     Line(Purpose, LineEdit),
     /// A text is read.
-    Text {
-        title: String,
-        lines: Vec<String>,
-        top: usize,
-    },
+    Text(Pager),
     /// A plan waits for a yes.
     Plan {
         title: String,
@@ -151,10 +147,18 @@ pub(super) struct Navigator<'m> {
     running: Option<Running>,
     /// The rows that match the last search that came to its end, in order, and its words.
     matches: Option<(String, Vec<usize>)>,
+    /// The row that the last filter put the cursor on, and the entry that it was on before.
+    before_filter: Option<(usize, Ix)>,
+    /// Whether the key before was an Esc that had nothing to clear.
+    is_leaving: bool,
+    /// Whether there is a list to go back to, so that an Esc too many costs nothing.
+    pub(super) has_list: bool,
     /// Whether the cursor goes to HEAD when the session is read anew.
     goes_with_head: bool,
     /// Whether an agent seems to be at work on the file.
     pub(super) is_agent_running: bool,
+    /// Whether the file has changed since it was read.
+    pub(super) has_changed: bool,
     pub(super) summaries: Summaries,
 }
 
@@ -187,8 +191,12 @@ impl<'m> Navigator<'m> {
             purpose,
             running: None,
             matches: None,
+            before_filter: None,
+            is_leaving: false,
+            has_list: false,
             goes_with_head: false,
             is_agent_running: model.signs.is_some(),
+            has_changed: false,
             summaries: HashMap::new(),
         };
         navigator.cursor = navigator.rows.start(model.leaf);
@@ -271,10 +279,10 @@ impl<'m> Navigator<'m> {
     }
 
     /// Has it shown what a command would do, and a yes asked for.
-    pub(super) fn plan(title: &'static str, words: Vec<String>) -> Step {
+    pub(super) fn plan(title: &str, words: Vec<String>) -> Step {
         let mut dry = words.clone();
         dry.insert(1, "--dry-run".into());
-        Step::Run(dry, Then::Plan(title, words))
+        Step::Run(dry, Then::Plan(title.to_owned(), words))
     }
 
     /// Does what is to be done with what a command printed.
@@ -285,7 +293,7 @@ impl<'m> Navigator<'m> {
                 let mut lines = vec![self.bough.spelled(&words), String::new()];
                 lines.extend(ran.lines());
                 let lines = self.wrapped(lines);
-                self.kept.panel = Panel::Plan { title: title.into(), lines, top: 0, act: Act::Run(words) };
+                self.kept.panel = Panel::Plan { title, lines, top: 0, act: Act::Run(words) };
             }
             Then::Done => {
                 self.done(words, ran);
@@ -325,19 +333,30 @@ impl<'m> Navigator<'m> {
         if lines.is_empty() {
             lines.push("(no output)".into());
         }
-        self.show(&self.bough.spelled(words), lines);
+        let is_diff = words[0] == "diff" && ran.success;
+        self.show(&self.bough.spelled(words), lines, is_diff);
     }
 
-    pub(super) fn show(&mut self, title: &str, lines: Vec<String>) {
+    pub(super) fn show(&mut self, title: &str, lines: Vec<String>, is_diff: bool) {
         let lines = self.wrapped(lines);
-        self.kept.panel = Panel::Text { title: title.to_owned(), lines, top: 0 };
+        self.kept.panel = Panel::Text(Pager::new(title.to_owned(), lines, is_diff));
     }
 
-    /// Lines as wide as the screen.
+    /// Lines as wide as the screen. What is in a second column stays in it.
     fn wrapped(&self, lines: Vec<String>) -> Vec<String> {
-        let wrap = |line: String| match text::width(&line) > self.width && self.width > 0 {
-            true => text::wrap(&line, self.width),
-            false => vec![line],
+        let wrap = |line: String| {
+            if text::width(&line) <= self.width || self.width == 0 {
+                return vec![line];
+            }
+            let Some(column) = column_of(&line).filter(|column| *column <= self.width / 2) else {
+                return text::wrap(&line, self.width);
+            };
+            let rest = text::wrap(&line[column..], self.width - column).into_iter().enumerate();
+            rest.map(|(at, part)| match at {
+                0 => format!("{}{part}", &line[..column]),
+                _ => format!("{:column$}{part}", ""),
+            })
+            .collect()
         };
         lines.into_iter().flat_map(wrap).collect()
     }
@@ -351,8 +370,9 @@ impl<'m> Navigator<'m> {
             self.kept.message = if redo { "nothing to redo".into() } else { "nothing to undo".into() };
             return Step::Stay;
         };
-        let title = if redo { "Redo?" } else { "Undo?" };
-        Navigator::plan(title, vec!["undo".into(), op])
+        let verb = if redo { "Redo" } else { "Undo" };
+        let title = format!("{verb} {}?", described(&operations, &op, redo));
+        Navigator::plan(&title, vec!["undo".into(), op])
     }
 
     /// The words of a switch to an entry; to a prompt: to before it.
@@ -406,14 +426,15 @@ impl<'m> Navigator<'m> {
     fn copy_id(&mut self) -> anyhow::Result<Step> {
         let Some(here) = self.cursor_entry() else { return Ok(Step::Stay) };
         let id = self.name(here)?;
-        self.kept.message = format!("{id} is copied");
+        self.kept.message = format!("{id} was sent to the clipboard of the terminal");
         Ok(Step::Copy(id))
     }
 
     fn copy_text(&mut self) -> anyhow::Result<Step> {
         let Some(here) = self.cursor_entry() else { return Ok(Step::Stay) };
         let text = self.text_of(here)?;
-        self.kept.message = format!("{} copied", Count("line is", "lines are", text.lines().count()));
+        let lines = Count("line was", "lines were", text.lines().count());
+        self.kept.message = format!("{lines} sent to the clipboard of the terminal");
         Ok(Step::Copy(text))
     }
 
@@ -445,20 +466,27 @@ fn next_operation(operations: &[Value], redo: bool) -> Option<String> {
         .and_then(id)
 }
 
-/// Scrolls a text; false if the key closes it.
-fn scroll(key: Key, top: &mut usize, lines: usize, page: usize) -> bool {
-    let last = lines.saturating_sub(page);
-    *top = match key {
-        Key::Down | Key::Char('j') => *top + 1,
-        Key::Up | Key::Char('k') => top.saturating_sub(1),
-        Key::PageDown | Key::Char(' ') => *top + page,
-        Key::PageUp => top.saturating_sub(page),
-        Key::Home => 0,
-        Key::End | Key::Char('G') => last,
-        _ => return false,
+/// Where the second column of a line begins: after the first gap of two spaces. Only of ASCII before it.
+fn column_of(line: &str) -> Option<usize> {
+    let gap = line.find("  ")?;
+    let column = gap + line[gap..].bytes().take_while(|byte| *byte == b' ').count();
+    (line[..column].is_ascii() && !line[..gap].trim().is_empty() && column < line.len()).then_some(column)
+}
+
+/// What an operation did, e.g. `switch 9d1c40aa → e0c35f18`; to redo it, what the undo took back.
+fn described(operations: &[Value], op: &str, redo: bool) -> String {
+    let find = |op: &str| operations.iter().find(|operation| operation["op_id"] == op);
+    let operation = find(op).and_then(|operation| match operation["undoes"].as_str() {
+        Some(undone) if redo => find(undone),
+        _ => Some(operation),
+    });
+    let Some(operation) = operation else { return "it".into() };
+    let command = operation["command"].as_str().unwrap_or("the operation");
+    let head = |when: &str| operation[when]["head"].as_str().map(|id| id.chars().take(8).collect::<String>());
+    match (head("before"), head("after")) {
+        (Some(before), Some(after)) if before != after => format!("{command} {before} → {after}"),
+        _ => command.to_owned(),
     }
-    .min(last);
-    true
 }
 
 #[cfg(test)]

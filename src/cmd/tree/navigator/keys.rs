@@ -1,23 +1,29 @@
 //! What each key does in the navigator.
 
-use super::{Act, Leave, Navigator, Panel, Purpose, REWIND, Step, Then, Use, scroll};
+use super::{Act, Leave, Navigator, Panel, Purpose, REWIND, Step, Then, Use};
 use crate::cmd::tree::keys::Key;
 use crate::cmd::tree::line_edit::LineEdit;
+use crate::cmd::tree::pager::scroll;
 use crate::ops::filter::Mode;
 use crate::ui::text;
+use std::path::PathBuf;
 
 impl<'m> Navigator<'m> {
     /// Does what a key asks for.
     pub(crate) fn press(&mut self, key: Key) -> anyhow::Result<Step> {
         self.running = None;
+        let is_leaving = std::mem::take(&mut self.is_leaving);
         match std::mem::replace(&mut self.kept.panel, Panel::Tree) {
             Panel::Tree => {
                 self.kept.message.clear();
-                self.press_in_tree(key)
+                match key {
+                    Key::Esc => Ok(self.clear_or_leave(is_leaving)),
+                    key => self.press_in_tree(key),
+                }
             }
             Panel::Go => {
                 match key {
-                    Key::Char('?') => self.show("Keys", HELP.lines().map(str::to_owned).collect()),
+                    Key::Char('?') => self.show("Keys", HELP.lines().map(str::to_owned).collect(), false),
                     Key::Char('g') => self.go_to(0),
                     _ => {}
                 }
@@ -33,11 +39,10 @@ impl<'m> Navigator<'m> {
                     Ok(Step::Stay)
                 }
             },
-            Panel::Text { title, lines, mut top } => {
-                if !scroll(key, &mut top, lines.len(), self.page) {
-                    return Ok(Step::Stay);
+            Panel::Text(mut pager) => {
+                if pager.press(key, self.page) {
+                    self.kept.panel = Panel::Text(pager);
                 }
-                self.kept.panel = Panel::Text { title, lines, top };
                 Ok(Step::Stay)
             }
             Panel::Plan { title, lines, mut top, act } => match key {
@@ -112,26 +117,29 @@ impl<'m> Navigator<'m> {
             // The tests of the terminal want to see what a panic leaves of it.
             #[cfg(debug_assertions)]
             Key::Ctrl('x') => panic!("the key of the tests was pressed"),
-            Key::Esc => return Ok(self.clear_or_leave()),
             Key::Char('q') => return Ok(Step::Leave(Leave::Back)),
             Key::Char('Q') | Key::Ctrl('c') => return Ok(Step::Leave(Leave::Quit)),
             Key::Enter if self.purpose != Use::Act => return self.choose(),
             Key::Char(':') if self.purpose != Use::Act => self.type_line(Purpose::Command),
             key if self.purpose == Use::Act => return self.press_to_act(key),
-            _ => {}
+            _ => self.kept.message = NO_SUCH_KEY.into(),
         }
         Ok(Step::Stay)
     }
 
-    /// Clears what the last search or the marks left on the screen; if there is nothing, leaves.
-    fn clear_or_leave(&mut self) -> Step {
+    /// Clears what the last search or the marks left on the screen. If there is nothing, leaves: to the shell only at
+    /// the second press, since one too many is easily made.
+    fn clear_or_leave(&mut self, is_leaving: bool) -> Step {
         if std::mem::take(&mut self.kept.shows_matches) {
             self.kept.message = "the search is cleared".into();
         } else if !self.kept.marked.is_empty() {
             self.kept.marked.clear();
             self.kept.message = "the marks are cleared".into();
-        } else {
+        } else if is_leaving || self.has_list || self.purpose != Use::Act {
             return Step::Leave(Leave::Back);
+        } else {
+            self.is_leaving = true;
+            self.kept.message = "nothing to clear · Esc again or q leaves".into();
         }
         Step::Stay
     }
@@ -144,6 +152,7 @@ impl<'m> Navigator<'m> {
                 | Key::Ctrl('r')
                 | Key::Char('s' | 'L' | 'd' | 'c' | 'e' | 'x' | 'o' | 'v' | 'u' | 'r' | ':')
         ) {
+            self.kept.message = NO_SUCH_KEY.into();
             return Ok(Step::Stay);
         }
         if self.model.session().partial {
@@ -157,6 +166,9 @@ impl<'m> Navigator<'m> {
             }
             Key::Char('r') => {
                 match self.model.resume_command() {
+                    Some(command) if let Some(program) = missing_program(&command) => {
+                        self.kept.message = format!("`{program}` is not installed: {}", text::safe(&command));
+                    }
                     Some(command) => {
                         let lines = vec![text::safe(&command)];
                         self.kept.panel = Panel::Plan {
@@ -198,7 +210,11 @@ impl<'m> Navigator<'m> {
             Key::Char('o') => return Ok(Step::Page(words(&["show", "--", &id]))),
             Key::Char('v') => return Ok(Step::Edit(self.text_of(here)?)),
             Key::Char('d') => {
-                let marked = self.marked()?;
+                let mut marked = self.marked()?;
+                // With one mark, the other entry is the one with the cursor.
+                if marked.len() == 1 && marked[0] != id {
+                    marked.push(id);
+                }
                 let [one, other] = marked.as_slice() else {
                     self.kept.message = format!("mark two entries with Space; {} marked", marked.len());
                     return Ok(Step::Stay);
@@ -316,6 +332,19 @@ impl<'m> Navigator<'m> {
     }
 }
 
+/// What is said of a key that does nothing.
+const NO_SUCH_KEY: &str = "no such key · g? shows all keys";
+
+/// The program of a command that can't be run because it is not there: of `cd FOLDER && PROGRAM`, the second.
+fn missing_program(command: &str) -> Option<String> {
+    let words = shlex::split(command)?;
+    let at = words.iter().position(|word| word == "&&").map_or(0, |at| at + 1);
+    let program = words.get(at)?;
+    let is_there = |folder: PathBuf| folder.join(program).is_file();
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    (!std::env::split_paths(&folders).any(is_there)).then(|| text::one_line(program))
+}
+
 /// The index of the row that was typed: `12`, or `+5` and `-5` from the row with the cursor on.
 pub(super) fn typed_row(typed: &str, index: usize) -> Option<usize> {
     let typed = typed.trim();
@@ -347,7 +376,7 @@ h                       HEAD
 / ?                     search down and up: all words, or re: and a regular expression
 Up Down                 in a search or a command: those that were typed before
 n N                     next and previous match
-Esc                     clear the search, then the marks; then like q
+Esc                     clear the search, then the marks; twice: like q
 Tab                     show or hide the entry
 J K ^D ^U               scroll the entry, by a line and by half a page
 t                       show or hide times
@@ -357,7 +386,8 @@ Enter                   switch here; on a prompt: to before it
 s                       switch with a summary of the branch that is left
 L                       label; an empty name deletes the label
 Space                   mark
-d c e                   diff of two marked; cherry-pick the marked; export the marked branch
+d                       diff of two marked, or of the marked one and this
+c e                     cherry-pick the marked; export the marked branch
 x                       write a page of the session (HTML)
 u ^R                    undo, redo
 r                       leave, and resume the session in its agent

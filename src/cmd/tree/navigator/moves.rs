@@ -78,7 +78,11 @@ impl<'m> Navigator<'m> {
     }
 
     pub(super) fn set_filter(&mut self, filter: usize) {
-        let here = self.cursor_entry();
+        // The entry is not forgotten while the filters are tried.
+        let here = match self.before_filter {
+            Some((row, ix)) if row == self.cursor => Some(ix),
+            _ => self.cursor_entry(),
+        };
         self.kept.filter = filter;
         self.folds.clear();
         self.matches = None;
@@ -89,6 +93,7 @@ impl<'m> Navigator<'m> {
             Some(row) => row,
             None => self.rows.len().saturating_sub(1),
         };
+        self.before_filter = here.map(|here| (self.cursor, here));
     }
 
     /// Begins to search from the cursor.

@@ -11,7 +11,7 @@ pub(crate) enum Act {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
     /// It is shown as a plan with this title, for a yes. The words are those of the command that it is the plan of.
-    Plan(&'static str, Vec<String>),
+    Plan(String, Vec<String>),
     /// It may have changed the session; a short text is only said.
     Done,
     /// It is shown.
