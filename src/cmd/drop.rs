@@ -12,7 +12,7 @@ use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::format::claude::stored_results;
 use crate::json::string_of;
-use crate::model::{Change, Count, Flags, Ix, Kind, Plan, Target};
+use crate::model::{Change, Count, Flags, Ix, Plan, Target};
 use crate::ops::drop::{self, Dropped, What};
 use crate::ops::export::claude::anchors;
 use crate::ops::ids;
@@ -105,7 +105,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     print_report(&dropped, opened.files.path(0), files, args, ui);
     if !args.others && !args.failed && !ui.look.quiet {
-        hint_at_prompts(&opened, &dropped, args, global, ui)?;
+        hint_at_rests(&opened, &dropped, args, global, ui)?;
     }
     Ok(if dropped.plan.is_empty() { Exit::No } else { Exit::Done })
 }
@@ -146,41 +146,33 @@ fn print_report(dropped: &Dropped, path: &Path, files: usize, args: &Args, ui: &
     }
 }
 
-/// Says which prompts have no reply any more, and how to drop them too.
-fn hint_at_prompts(
+/// Says which branches lost only their ends, and how to drop the rest of them too.
+fn hint_at_rests(
     opened: &Opened,
     dropped: &Dropped,
     args: &Args,
     global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<()> {
-    let (session, tree) = (&opened.session, &opened.session.tree);
-    let gone: HashSet<Ix> = dropped.entries.iter().copied().collect();
-    let held: HashSet<Ix> = session.head.exact.into_iter().flat_map(|head| tree.ancestors(head)).collect();
-    let mut prompts: Vec<Ix> = dropped.entries.iter().filter_map(|ix| tree.parent(*ix)).collect();
-    prompts.dedup();
-    prompts.retain(|ix| {
-        session.entries.kind(*ix) == Kind::User
-            && !gone.contains(ix)
-            && !held.contains(ix)
-            && tree.children(*ix).all(|below| gone.contains(&below))
-    });
-    if prompts.is_empty() {
+    if dropped.rests.is_empty() {
         return Ok(());
     }
-    let short = ids::ShortIds::default();
-    let mut words = String::new();
-    for ix in &prompts {
+    let (session, short) = (&opened.session, ids::ShortIds::default());
+    let gone: HashSet<Ix> = dropped.entries.iter().copied().collect();
+    let (mut words, mut count) = (String::new(), 0);
+    for ix in &dropped.rests {
+        let below = session.tree.subtree(*ix);
+        count += below.iter().filter(|ix| !gone.contains(ix) && session.is_conversation(**ix)).count();
         words = format!("{words} {}", text::shell_word(&short.short_id(session, &opened.files, *ix)?));
     }
-    let session = session_arg::in_hint(global, opened.files.path(0));
-    let (is, them) = match (prompts.len(), args.writing.dry_run) {
-        (1, false) => ("a prompt has", "it"),
-        (1, true) => ("a prompt would have", "it"),
-        (_, false) => ("prompts have", "them"),
-        (_, true) => ("prompts would have", "them"),
+    let named = session_arg::in_hint(global, opened.files.path(0));
+    let (entries, stay) = (Count("entry", "entries", count), if count == 1 { "stays" } else { "stay" });
+    let (stay, removes) = match args.writing.dry_run {
+        true => (format!("would {}", stay.trim_end_matches('s')), "would remove"),
+        false => (stay.to_owned(), "removes"),
     };
-    ui.hint(format_args!("{is} no reply any more; `bough drop{session}{words}` removes {them} too"));
+    let of = if dropped.rests.len() == 1 { "its branch" } else { "these branches" };
+    ui.hint(format_args!("{entries} of {of} {stay}; `bough drop{named}{words}` {removes} all of it"));
     Ok(())
 }
 

@@ -36,8 +36,10 @@ pub struct Dropped {
     pub plan: Plan,
     /// The dropped entries, in file order.
     pub entries: Vec<Ix>,
-    /// How many branches ended in them.
+    /// How many branches there are less.
     pub branches: usize,
+    /// The begins of branches whose end was dropped and whose beginning stays: dropping them too removes the rest.
+    pub rests: Vec<Ix>,
     /// The removed lines that are not entries: pointers, labels, snapshots.
     pub notes: usize,
     /// Lines of dropped branches that are kept because they are about kept entries.
@@ -79,6 +81,7 @@ pub fn plan(whole: Snapshot<'_>, what: What<'_>, fresh: &mut Ids, now: Time) -> 
         plan: Plan { verb: "drop".into(), keep_times: true, ..Plan::default() },
         entries: Vec::new(),
         branches: 0,
+        rests: Vec::new(),
         notes: 0,
         moved: 0,
         compared: 0,
@@ -90,8 +93,10 @@ pub fn plan(whole: Snapshot<'_>, what: What<'_>, fresh: &mut Ids, now: Time) -> 
     }
     let removal = Removal::new(whole, gone)?;
     let tree = thread.tree();
-    dropped.branches =
-        branches::tips(session, tree).into_iter().filter(|tip| removal.gone[tip.index()]).count();
+    let ends = branches::tips(session, tree).into_iter().filter(|tip| removal.gone[tip.index()]).count();
+    dropped.rests = choice.rests(&removal.gone);
+    // What stays of a branch is one.
+    dropped.branches = ends.saturating_sub(dropped.rests.len());
     dropped.entries = session.entries.all().filter(|ix| removal.gone[ix.index()]).collect();
     let mut rewrite = Rewrite::default();
     dropped.moved = removal.entries(&mut rewrite)?;
@@ -241,6 +246,22 @@ impl<'a> Choice<'a> {
             tree.subtree(top).into_iter().for_each(|ix| gone[ix.index()] = true);
         }
         gone
+    }
+
+    /// Returns where the branches begin of which the end is dropped and the beginning stays, in file order.
+    fn rests(&self, gone: &[bool]) -> Vec<Ix> {
+        let (session, tree) = (self.session, self.thread.tree());
+        let kept_below = |ix: Ix| tree.children(ix).filter(|below| !gone[below.index()]).count();
+        let ends = session.entries.all().filter(|ix| gone[ix.index()]).filter_map(|ix| tree.parent(ix));
+        let mut ends: Vec<Ix> = ends.filter(|end| !gone[end.index()] && kept_below(*end) == 0).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let begin = |end: Ix| {
+            let path = tree.ancestors(end).take_while(|ix| !self.held[ix.index()] && kept_below(*ix) <= 1);
+            let path: Vec<Ix> = path.collect();
+            path.iter().any(|ix| session.is_conversation(*ix)).then(|| path.last().copied()).flatten()
+        };
+        ends.into_iter().filter_map(begin).collect()
     }
 
     /// Returns whether what begins at an entry is not a branch: the header, a note, or a subagent.
