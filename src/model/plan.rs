@@ -143,6 +143,8 @@ pub struct Change {
     pub bytes: i64,
     /// The reason, as text.
     pub why: String,
+    /// Whether another value would be as good: the file does not say which one is right.
+    pub is_guess: bool,
 }
 
 /// The content that a plan gives to a file, readable as file 0 before it is written.

@@ -224,6 +224,14 @@ fn print_outcome(
     if let Some(line) = repair.proof.head_moves_to {
         ui.note(format_args!("HEAD moves to the entry on line {line}: it was on another branch"));
     }
+    let guesses = repair.plan.changes.iter().filter(|change| change.is_guess).count();
+    if guesses > 0 {
+        ui.note(format_args!(
+            "{}: the parent is lost, so that the entry hangs below the one before it in the file; \
+             `bough log --graph` shows where, and `--strategy dangling-parent=root` makes it a root",
+            Count("guess", "guesses", guesses)
+        ));
+    }
     if !ui.look.json && Log::of_user().is_some() {
         let file = text::shell_word(&file.display().to_string());
         // All repairs of a command are one operation.
@@ -251,7 +259,8 @@ fn print_change(file: &str, change: &Change, ui: &mut Ui) -> io::Result<()> {
         (field, "", new) => format!(" {field} to {}", cut(new)),
         (field, old, new) => format!(" {field} from {} to {}", cut(old), cut(new)),
     };
-    let why = if change.why.is_empty() { String::new() } else { format!(" ({})", change.why) };
+    let guess = if change.is_guess { ", a guess" } else { "" };
+    let why = if change.why.is_empty() { String::new() } else { format!(" ({}{guess})", change.why) };
     writeln!(ui.out(), "{}{at}: {}{what}{why}", text::one_line(file), change.op)
 }
 

@@ -398,6 +398,7 @@ pub(crate) fn show<'p>(
                 why: said(&change.why),
                 line: Some(change.line).filter(|line| *line > 0),
                 bytes: change.bytes,
+                guess: change.is_guess,
             };
             rows::print(&row, ui)?;
             continue;
@@ -450,6 +451,9 @@ pub(crate) struct ChangeRow<'a> {
     line: Option<u64>,
     /// How many bytes are added, or removed if negative.
     bytes: i64,
+    /// Whether another value would be as good: the file does not say which one is right.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    guess: bool,
 }
 
 /// Returns the text of a summary, which is given literally, on standard input, or in a file; an

@@ -433,6 +433,7 @@ impl Work<'_, '_> {
             new: new.to_owned(),
             bytes,
             why: why.to_owned(),
+            is_guess: false,
         });
     }
 }

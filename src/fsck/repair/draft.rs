@@ -161,6 +161,7 @@ impl<'a> Draft<'a> {
             new: short(value),
             bytes: grown,
             why: why.id().to_owned(),
+            is_guess: false,
         });
         Ok(())
     }
@@ -224,6 +225,7 @@ impl<'a> Draft<'a> {
             new: short(is),
             bytes: grown,
             why: why.id().to_owned(),
+            is_guess: false,
         });
         Ok(())
     }
@@ -267,6 +269,7 @@ impl<'a> Draft<'a> {
             new: String::new(),
             bytes: -(span.len as i64 + 1),
             why: why.id().to_owned(),
+            is_guess: false,
         });
         Ok(())
     }
@@ -302,6 +305,7 @@ impl<'a> Draft<'a> {
                 new: String::new(),
                 bytes: -(bytes as i64 + 1),
                 why: why.id().to_owned(),
+                is_guess: false,
             });
         }
         Ok(())

@@ -64,6 +64,7 @@ impl Round<'_> {
         let session = self.session;
         let mut forest = DisjointSets::build(session);
         let candidates = self.candidates();
+        let has_branches = session.tree.branch_points().next().is_some();
         let evidence = Evidence::gather(self, &links)?;
         let mut strays = HashMap::new();
         let names = self.names(&links)?;
@@ -144,6 +145,8 @@ impl Round<'_> {
                 Place::Under(to) => forest.attach(ix, *to),
                 Place::Root => true,
             });
+            // Without branches, the place above is the only one.
+            let is_unknown = place.is_none() && check == Check::DanglingParent && has_branches;
             let place = place.unwrap_or_else(|| match self.nearest(ix, &candidates, &mut forest) {
                 Some(to) => {
                     forest.attach(ix, to);
@@ -159,7 +162,10 @@ impl Round<'_> {
                 Place::Root if check == Check::UnexpectedRoot => continue,
                 Place::Root => None,
             };
+            let is_guess = is_unknown && matches!(place, Place::Under(_));
+            let before = draft.changes.len();
             draft.set(ix, &[session.format.names().parent], &id.unwrap_or_else(|| json(None)), check)?;
+            draft.changes[before..].iter_mut().for_each(|change| change.is_guess = is_guess);
         }
         Ok(())
     }
