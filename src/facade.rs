@@ -211,6 +211,7 @@ impl Change<'_> {
             log,
             group: None,
             quiet: write::WriteOptions::QUIET,
+            keep_added: false,
             prove: None,
         };
         let files = &self.session.opened.files;

@@ -6,11 +6,11 @@ use super::shared::write::WriteArgs;
 use super::shared::write_json::HeadRow;
 use super::shared::{rows, session_arg, time, write};
 use super::{Exit, Failure, complete};
-use crate::model::{Count, Moved, parse_time};
+use crate::model::{Count, Ix, Moved, parse_time};
 use crate::store;
 use crate::store::oplog::{Log, Operation, StepKind};
-use crate::store::undo::{self, Wanted};
-use crate::store::write::{Done, Refusal};
+use crate::store::undo::{self, Grown, Wanted};
+use crate::store::write::{Done, Refusal, WriteOptions};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -23,7 +23,10 @@ use std::path::{Path, PathBuf};
 /// Undoes the last operation on the session; again, the one before it. `bough redo` does it again.
 /// Without a session, uses the one that other commands would use. An operation that changed several
 /// files is undone in all of them. All files are restored byte for byte, including their times. An
-/// undo that was interrupted is completed. If a file has changed since, nothing is undone.
+/// undo that was interrupted is completed.
+///
+/// What an agent has added since stays, behind the old content, unless it is attached to what the
+/// operation added. If a file has changed in another way, nothing is undone.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough undo [OPTIONS] [SESSION] [OP]", mut_arg("dry_run", |arg| arg.short(None)))]
 pub struct Args {
@@ -245,9 +248,22 @@ fn carry_out(
             Some(undone) => undo::original(log, undone)?,
             None => None,
         };
+        let mut added = Vec::new();
         let done = write::retry(writing, ui, |_, _| {
-            let options = write::options(writing, Some(log), None, false);
-            Ok(undo::undo(log, wanted, only, &options)?)
+            // After a move of HEAD, what came is where HEAD was moved to: HEAD could not go back.
+            let keep_added = !writing.force && !operation.moved;
+            added = if keep_added { undo::grown(operation, only).unwrap_or_default() } else { Vec::new() };
+            let prove = |path: &Path| keeps_added(&added, path);
+            let options = write::options(writing, Some(log), Some(&prove), false);
+            let keeping = WriteOptions { keep_added, ..options };
+            match undo::undo(log, wanted, only, &keeping) {
+                // Then all that is left is to say that the file has changed.
+                Err(Refusal::Unproved { .. }) => {
+                    let options = write::options(writing, Some(log), None, false);
+                    Ok(undo::undo(log, wanted, only, &options)?)
+                }
+                other => Ok(other?),
+            }
         })?;
         if writing.dry_run {
             let (changes, files) = undo::changes(operation, only);
@@ -265,9 +281,34 @@ fn carry_out(
             let back = (again && is_last).then(|| way_back(global, operation, only, count));
             let place = if jumps { in_session(operation) } else { String::new() };
             ui.note(summary(log, operation, original.as_ref(), only, &place, back.as_deref()));
+            let lines = added.iter().map(|grown| grown.lines).sum::<usize>();
+            if lines > 0 {
+                ui.note(format_args!("kept {} that came after it", Count("line", "lines", lines)));
+            }
         }
     }
     Ok(Exit::Done)
+}
+
+/// Fails if something that was added to a file since the operation is attached to what an undo removes.
+fn keeps_added(added: &[Grown], path: &Path) -> Result<(), String> {
+    let len = path.metadata().map_err(|error| error.to_string())?.len();
+    // A line break may have come between.
+    let of_this =
+        |grown: &&Grown| (grown.before + grown.added..=grown.before + grown.added + 1).contains(&len);
+    for grown in added.iter().filter(of_this) {
+        let lost = |path: &Path, len: u64| {
+            let opened = store::open(path, store::Options::default()).map_err(|error| error.to_string())?;
+            let session = &opened.session;
+            let is_added = |ix: &Ix| session.span(*ix).offset >= len.saturating_sub(grown.added);
+            Ok::<_, String>(session.tree.orphans().filter(is_added).count())
+        };
+        let now = grown.path.metadata().map_err(|error| error.to_string())?.len();
+        if lost(path, len)? > lost(&grown.path, now)? {
+            return Err("what was added since is attached to what would be removed".into());
+        }
+    }
+    Ok(())
 }
 
 /// Prints what was undone or redone, as `bough.write/1`. `original` is the operation that is redone.

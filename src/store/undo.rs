@@ -14,6 +14,7 @@ use super::write::{
     patch, stamp,
 };
 use crate::model::{Change, Time};
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
@@ -158,7 +159,7 @@ fn made_what_is_in_use(log: &Log, operation: &Operation) -> bool {
     made.into_iter().any(|step| {
         let found = find_file(step, false);
         found.is_ok_and(|found| {
-            matches!(inspect(log, operation, step, found, false), Err(Refusal::MovedOn { .. }))
+            matches!(inspect(log, operation, step, found, Added::Refused), Err(Refusal::MovedOn { .. }))
         })
     })
 }
@@ -282,8 +283,10 @@ const MANY: usize = 256;
 /// Undoes an operation: each file gets its old bytes, mode and time back. With `only`, just one of
 /// its files.
 ///
-/// Refuses if a file has changed since the operation. With `force`, undoes nevertheless if the old
-/// bytes are known; newer content is backed up, and undoing the undo restores it.
+/// Refuses if a file has changed since the operation. With `keep_added`, what was only appended
+/// since stays, behind the old content; whether that makes sense is for `prove` to say. With `force`,
+/// undoes nevertheless if the old bytes are known; newer content is backed up, and undoing the undo
+/// restores it.
 pub fn undo(
     log: &Log,
     wanted: &Wanted,
@@ -324,7 +327,7 @@ pub fn undo(
     let holds_all = steps.len() <= MANY;
     for step in &steps {
         let found = find_file(step, operation.state == Progress::Begun)?;
-        if let Some(stamp) = inspect(log, operation, step, found, options.force)?
+        if let Some(stamp) = inspect(log, operation, step, found, options.into())?
             && seen.insert((&step.path, step.kind == StepKind::Cut))
         {
             todo.push((step, stamp));
@@ -624,6 +627,73 @@ fn is_piece(step: &Step, before: &State, after: &State, file: &File, len: u64) -
     Ok(step.head.starts_with(&super::oplog::hex(&came)))
 }
 
+/// Whether an id is a word that a shell takes as it is.
+fn is_plain(id: &str) -> bool {
+    id.len() >= 4 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+/// What becomes of bytes that were appended since an operation that is undone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Added {
+    /// They are in the way.
+    Refused,
+    /// They stay, behind the old content.
+    Kept,
+    /// They go, as all that is newer; they are backed up.
+    Removed,
+}
+
+impl From<&WriteOptions<'_>> for Added {
+    fn from(options: &WriteOptions<'_>) -> Added {
+        match (options.force, options.keep_added) {
+            (true, _) => Added::Removed,
+            (false, true) => Added::Kept,
+            (false, false) => Added::Refused,
+        }
+    }
+}
+
+/// A file of an operation to which something was appended since.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grown {
+    /// The file.
+    pub path: PathBuf,
+    /// How many bytes an undo puts before what was appended.
+    pub before: u64,
+    /// How many bytes were appended.
+    pub added: u64,
+    /// How many lines these are.
+    pub lines: usize,
+}
+
+/// Returns the files of an operation that only grew since. Reads what it wrote.
+pub fn grown(operation: &Operation, only: Option<&Path>) -> Result<Vec<Grown>, Refusal> {
+    let steps = operation.steps.iter().filter(|step| only.is_none_or(|only| step.path == only));
+    let mut out: Vec<Grown> = Vec::new();
+    for step in steps.filter(|step| is_change(step.kind)) {
+        let found = find_file(step, operation.state == Progress::Begun)?;
+        let (Found::After { stamp: Some(stamp), grew: added @ 1.. }, Some(before)) = (found, &step.before)
+        else {
+            continue;
+        };
+        let mut lines = 0;
+        let io = |source| Refusal::Io { path: step.path.clone(), source };
+        let file = steps::open(&step.path).map_err(io)?;
+        stamp::each_block(&file, stamp.bytes() - added, added, |block| {
+            lines += block.iter().filter(|byte| **byte == b'\n').count();
+            Ok(())
+        })
+        .map_err(io)?;
+        out.push(Grown { path: step.path.clone(), before: before.bytes, added, lines: lines.max(1) });
+    }
+    Ok(out)
+}
+
+/// Whether a step changed a file that was there before and is there after it.
+fn is_change(kind: StepKind) -> bool {
+    matches!(kind, StepKind::Append | StepKind::Cut | StepKind::Replace)
+}
+
 /// Checks whether a step can be undone. Returns `None` if nothing needs to be done, or else the
 /// stamp of the file.
 #[allow(clippy::option_option, reason = "there may be something to do without a file")]
@@ -632,7 +702,7 @@ fn inspect(
     operation: &Operation,
     step: &Step,
     found: Found,
-    force: bool,
+    newer: Added,
 ) -> Result<Option<Option<Stamp>>, Refusal> {
     let moved_on = |grew| Refusal::MovedOn {
         path: step.path.clone(),
@@ -640,6 +710,7 @@ fn inspect(
         command: operation.command.clone(),
         made: step.kind == StepKind::Create,
         grew,
+        back: operation.from.clone().filter(|from| operation.moved && is_plain(from)),
     };
     let (stamp, grew) = match found {
         Found::Before => return Ok(None),
@@ -651,11 +722,14 @@ fn inspect(
         return Err(Refusal::BackupGone { op: operation.op_id.clone() });
     }
     match (step.kind, grew) {
-        (StepKind::Remove, None) if !force => Err(Refusal::Exists { path: step.path.clone() }),
+        (StepKind::Remove, None) if newer != Added::Removed => {
+            Err(Refusal::Exists { path: step.path.clone() })
+        }
         // The appended bytes must be unchanged: then the bytes before them are those from before.
         (StepKind::Append | StepKind::Cut, None) => Err(moved_on(None)),
         (_, Some(0)) => Ok(Some(stamp)),
-        _ if force => Ok(Some(stamp)),
+        (kind, Some(_)) if newer == Added::Kept && is_change(kind) => Ok(Some(stamp)),
+        _ if newer == Added::Removed => Ok(Some(stamp)),
         (_, Some(grew)) => Err(moved_on(Some(grew))),
         (_, None) => Err(moved_on(None)),
     }
@@ -677,6 +751,32 @@ fn reverse(
         let path = log.zip(step.backup.as_deref()).map(|(log, hash)| log.backup(hash));
         path.and_then(|path| File::open(path).ok()).ok_or_else(gone)
     };
+    if let (Some((guard, stamp)), Some(before), Some(after)) = (guard.zip(stamp), &step.before, &step.after)
+        && Added::from(options) == Added::Kept
+        && is_change(step.kind)
+        && stamp.bytes() > after.bytes
+    {
+        let kept = if step.kind == StepKind::Replace { 0 } else { before.bytes.min(after.bytes) };
+        let back = before.bytes.saturating_sub(kept);
+        let backup = if step.kind == StepKind::Append { None } else { Some(backup()?) };
+        let mut fill = |sink: &mut Sink<'_>| {
+            let last = Cell::new(b'\n');
+            let mut write = |block: &[u8]| {
+                last.set(block.last().copied().unwrap_or(last.get()));
+                sink.write_all(block)
+            };
+            stamp::each_block(&guard.file, 0, kept, &mut write)?;
+            if let Some(backup) = &backup {
+                stamp::each_block(backup, 0, back, &mut write)?;
+            }
+            // What was added begins on a line of its own.
+            if last.get() != b'\n' {
+                write(b"\n")?;
+            }
+            stamp::each_block(&guard.file, after.bytes, stamp.bytes() - after.bytes, &mut write)
+        };
+        return steps::replace(guard, stamp, &mut fill, Some(stamp.mtime), options, record);
+    }
     match (step.kind, guard.zip(stamp), &step.before, &step.after) {
         (StepKind::Append, Some((guard, stamp)), Some(before), _) => {
             steps::cut(guard, stamp, before.bytes, before.mtime, record)
@@ -733,6 +833,7 @@ fn unmove(
         command: operation.command.clone(),
         made: false,
         grew: None,
+        back: None,
     };
     let len = patch.metadata().map_err(io)?.len();
     let bytes = stamp::read_at(patch, 0, len as usize).map_err(io)?;
@@ -775,6 +876,7 @@ pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
             log: None,
             group: None,
             quiet: WriteOptions::QUIET,
+            keep_added: false,
             prove: None,
         };
         let operation = Operation {

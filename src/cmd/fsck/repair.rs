@@ -227,7 +227,7 @@ fn print_outcome(
     let guesses = repair.plan.changes.iter().filter(|change| change.is_guess).count();
     if guesses > 0 {
         ui.note(format_args!(
-            "{}: the parent is lost, so that the entry hangs below the one before it in the file; \
+            "{}: the parent is lost, so that the entry follows the one before it in the file; \
              `bough log --graph` shows where, and `--strategy dangling-parent=root` makes it a root",
             Count("guess", "guesses", guesses)
         ));

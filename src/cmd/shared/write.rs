@@ -372,6 +372,7 @@ pub(crate) fn options<'a>(
         log,
         group: None,
         quiet: WriteOptions::QUIET,
+        keep_added: false,
         prove,
     }
 }

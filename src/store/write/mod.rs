@@ -79,6 +79,8 @@ pub struct WriteOptions<'a> {
     pub group: Option<&'a Group>,
     /// How long a file must not have changed: by then, the agent that wrote to it is done.
     pub quiet: Duration,
+    /// Whether an undo keeps what was appended since the operation, behind the old content.
+    pub keep_added: bool,
     /// Called with the path of the new content before a change becomes final: an error keeps the
     /// old file.
     pub prove: Option<&'a Proof<'a>>,

@@ -104,6 +104,8 @@ pub enum Refusal {
         made: bool,
         /// How many bytes were appended since, if nothing else changed.
         grew: Option<u64>,
+        /// The entry that HEAD was on, if the operation moved it, and if its id is a plain word.
+        back: Option<String>,
     },
     /// The content that the operation removed is no longer kept.
     #[error("the backup of operation {op} is missing")]
@@ -239,6 +241,10 @@ impl Refusal {
                  the operations before it, which `bough undo OP` undoes alone"
                     .into()
             }
+            Refusal::MovedOn { back: Some(back), .. } => format!(
+                "`bough switch {back}` moves HEAD back, and keeps what was added since; `--force` undoes anyway, and \
+                 keeps a backup"
+            ),
             Refusal::MovedOn { grew: Some(grew), .. } => format!(
                 "`--force` undoes anyway; the {} added since are kept as a backup, and `bough redo` \
                  restores them",

@@ -750,6 +750,7 @@ fn options(log: &Log) -> WriteOptions<'_> {
         group: None,
         allow: Allow::default(),
         quiet: WriteOptions::QUIET,
+        keep_added: false,
         prove: None,
     }
 }
