@@ -5,7 +5,7 @@ use super::shared::{rows, time, words};
 use super::{Exit, complete, undo};
 use crate::model::{Count, Time, parse_time};
 use crate::store::archive::Archive;
-use crate::store::oplog::{Backup, Log, Operation, Progress, State, Step};
+use crate::store::oplog::{Backup, Log, Operation, Progress, State, Step, Trail};
 use crate::store::write::{leftovers as leftovers_in, remove_leftover};
 use crate::store::{Error, undo as undo_of};
 use crate::ui::{Ui, text};
@@ -89,6 +89,7 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     }
     // By the operations that they undo; read from the end, those come first.
     let mut undone: HashMap<String, String> = HashMap::new();
+    let mut trail = path.map(Trail::new);
     let mut left = args.max_count.unwrap_or(usize::MAX);
     let mut reader = log.reader()?;
     while left > 0
@@ -102,7 +103,7 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
         {
             undone.insert(undoes.clone(), operation.op_id.clone());
         }
-        if path.as_ref().is_some_and(|path| !operation.touches(path)) {
+        if trail.as_mut().is_some_and(|trail| !trail.meets(&operation)) {
             continue;
         }
         left -= 1;

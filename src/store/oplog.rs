@@ -78,6 +78,35 @@ impl Operation {
     }
 }
 
+/// Follows a file through the operations, from the newest to the oldest: also to those from before `move` gave it its
+/// path.
+#[derive(Clone, Debug)]
+pub struct Trail {
+    path: PathBuf,
+}
+
+impl Trail {
+    /// Begins at the path that a file has now, with symbolic links resolved.
+    pub fn new(path: PathBuf) -> Trail {
+        Trail { path }
+    }
+
+    /// Returns the path that the file had after the next operation.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns whether the next operation is about the file.
+    pub fn meets(&mut self, operation: &Operation) -> bool {
+        let is_met = operation.touches(&self.path);
+        let came = operation.steps.iter().find(|step| step.base.as_deref() == Some(&self.path));
+        if let Some(step) = came.filter(|_| operation.state != Progress::Failed) {
+            self.path.clone_from(&step.path);
+        }
+        is_met
+    }
+}
+
 /// How far an operation got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -324,7 +353,7 @@ impl Log {
         Ok(None)
     }
 
-    fn last(&self, wanted: impl Fn(&Operation) -> bool) -> io::Result<Option<Operation>> {
+    fn last(&self, mut wanted: impl FnMut(&Operation) -> bool) -> io::Result<Option<Operation>> {
         let mut reader = self.reader()?;
         while let Some(operation) = reader.next()? {
             if operation.state != Progress::Failed && wanted(&operation) {
@@ -357,8 +386,11 @@ impl Log {
         path: &Path,
         leads: impl Fn(Option<&str>) -> bool,
     ) -> io::Result<Option<Option<String>>> {
+        let mut trail = Trail::new(path.to_owned());
         let last = self.last(|operation| {
-            operation.moved && operation.file == path && leads(operation.from.as_deref())
+            let is_of_file = operation.file == trail.path();
+            trail.meets(operation);
+            operation.moved && is_of_file && leads(operation.from.as_deref())
         })?;
         Ok(last.map(|operation| operation.from))
     }

@@ -4,7 +4,7 @@
 //! an interrupted operation can be finished as well as undone, and a file in its old state needs
 //! nothing.
 
-use super::oplog::{Log, Operation, Progress, State, Step, StepKind};
+use super::oplog::{Log, Operation, Progress, State, Step, StepKind, Trail};
 use super::write::guard::Guard;
 use super::write::sink::Sink;
 use super::write::stamp::Stamp;
@@ -55,6 +55,8 @@ struct History {
     reader: super::oplog::Reader,
     /// The file: an undo of only this file counts.
     path: Option<PathBuf>,
+    /// The paths that the file had.
+    trail: Option<Trail>,
     /// The undos, by the ids of the operations that they undo. They are later, so they are read first.
     undos: HashMap<String, Operation>,
 }
@@ -64,12 +66,15 @@ struct Past {
     operation: Operation,
     /// The undo of it, unless that is undone itself.
     undone_by: Option<Operation>,
+    /// Whether it did not change the file.
+    only_read: bool,
 }
 
 impl History {
     fn new(log: &Log, path: Option<&Path>) -> io::Result<History> {
         let path = path.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
-        Ok(History { reader: log.reader()?, path, undos: HashMap::new() })
+        let trail = path.clone().map(Trail::new);
+        Ok(History { reader: log.reader()?, path, trail, undos: HashMap::new() })
     }
 
     /// Returns the next older operation that was carried out.
@@ -83,7 +88,7 @@ impl History {
             if let Some(undoes) = operation.undoes.as_ref().filter(|_| undone_by.is_none() && is_whole) {
                 self.undos.insert(undoes.clone(), operation.clone());
             }
-            return Ok(Some(Past { operation, undone_by }));
+            return Ok(Some(Past { operation, undone_by, only_read: false }));
         }
         Ok(None)
     }
@@ -91,8 +96,10 @@ impl History {
     /// Returns the next older operation on the file.
     fn next_on_file(&mut self) -> io::Result<Option<Past>> {
         while let Some(past) = self.next()? {
-            if self.path.as_ref().is_none_or(|path| past.operation.touches(path)) {
-                return Ok(Some(past));
+            let Some(trail) = &mut self.trail else { return Ok(Some(past)) };
+            let only_read = !past.operation.changed(trail.path());
+            if trail.meets(&past.operation) {
+                return Ok(Some(Past { only_read, ..past }));
             }
         }
         Ok(None)
@@ -119,7 +126,7 @@ pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Last, Re
     let (mut found, mut passed_over) = (Vec::new(), Vec::new());
     let mut is_met = false;
     while let Some(past) = history.next_on_file().map_err(&io)? {
-        let Past { operation, undone_by } = past;
+        let Past { operation, undone_by, only_read } = past;
         if operation.undoes.is_some() {
             if found.is_empty() && operation.state == Progress::Begun && undone_by.is_none() {
                 let wanted = vec![finish(&mut history.reader, operation, io)?];
@@ -134,7 +141,6 @@ pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Last, Re
             break;
         }
         if undone_by.is_none() {
-            let only_read = history.path.as_ref().is_some_and(|path| !operation.changed(path));
             match only_read && made_what_is_in_use(log, &operation) {
                 true => passed_over.push(operation),
                 false => found.push(Wanted::new(operation)),
@@ -171,7 +177,7 @@ pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
     let mut history = History::new(log, path).map_err(&io)?;
     let mut is_late = false;
     while let Some(past) = history.next_on_file().map_err(&io)? {
-        let Past { operation, undone_by } = past;
+        let Past { operation, undone_by, .. } = past;
         let Some(undoes) = operation.undoes.clone() else {
             // What was undone before an operation that is in effect, or in effect again, stays undone.
             is_late |= undone_by.is_none();
@@ -249,7 +255,7 @@ pub fn find(log: &Log, op: &str) -> Result<Wanted, Refusal> {
             found.push(past);
         }
     }
-    let Past { operation, undone_by } = match found.len() {
+    let Past { operation, undone_by, .. } = match found.len() {
         0 => return Err(Refusal::NoSuchOperation { op: op.into() }),
         1 => found.remove(0),
         count => return Err(Refusal::AmbiguousOperation { op: op.into(), count }),
@@ -304,6 +310,11 @@ pub fn undo(
     for step in wanted.begun.iter().flat_map(|begun| &begun.steps).filter(|_| !options.dry_run) {
         if step.kind == StepKind::Append && ends_in_piece(step) {
             take_back(step, Some(log));
+        }
+    }
+    for step in &steps {
+        if let Some((to, op)) = moved_to(log, step)? {
+            return Err(Refusal::MovedAway { path: step.path.clone(), to, op });
         }
     }
     let mut guards: HashMap<&Path, Guard> = HashMap::new();
@@ -366,6 +377,22 @@ pub fn undo(
         folders::remove_folders(&step.folders);
     }
     Ok(done)
+}
+
+/// Returns where the file of a step is now, and the operation that moved it there, if it is not in its place.
+fn moved_to(log: &Log, step: &Step) -> Result<Option<(PathBuf, String)>, Refusal> {
+    if !is_change(step.kind) || fs::symlink_metadata(&step.path).is_ok() {
+        return Ok(None);
+    }
+    let io = not_read(log);
+    let mut reader = log.reader().map_err(&io)?;
+    while let Some(operation) = reader.next().map_err(&io)? {
+        let gone = operation.steps.iter().find(|other| other.path == step.path && other.base.is_some());
+        if let Some(to) = gone.and_then(|gone| gone.base.clone()) {
+            return Ok(Some((to, operation.op_id)));
+        }
+    }
+    Ok(None)
 }
 
 /// Begins the record of an undo, or goes on with that of one that was interrupted: steps of it that are still to do are

@@ -736,6 +736,7 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
         log: Some(&log),
         group: None,
         quiet: WriteOptions::QUIET,
+        keep_added: false,
         prove: None,
     };
     if let Err(refusal) = write::carry_out(&files, examined.format, &plan, &options, &mut std::io::sink()) {

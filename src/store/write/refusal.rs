@@ -107,6 +107,16 @@ pub enum Refusal {
         /// The entry that HEAD was on, if the operation moved it, and if its id is a plain word.
         back: Option<String>,
     },
+    /// The file has another path since the operation.
+    #[error("{}: was moved since, to {}", path.display(), to.display())]
+    MovedAway {
+        /// The file.
+        path: PathBuf,
+        /// Where it is.
+        to: PathBuf,
+        /// The operation that moved it.
+        op: String,
+    },
     /// The content that the operation removed is no longer kept.
     #[error("the backup of operation {op} is missing")]
     BackupGone {
@@ -236,6 +246,9 @@ impl Refusal {
             Refusal::NoRecord { .. } => {
                 "set `XDG_STATE_HOME` to a writable folder; `--force` writes without the operation log".into()
             }
+            Refusal::MovedOn { made: true, command, .. } if command == "move" => {
+                "`bough move` from the new folder to the old one keeps what was added since".into()
+            }
             Refusal::MovedOn { made: true, .. } => {
                 "`--force` removes the file with what was added since, and keeps a backup; `bough op log` lists \
                  the operations before it, which `bough undo OP` undoes alone"
@@ -253,6 +266,7 @@ impl Refusal {
             Refusal::MovedOn { grew: None, .. } => {
                 "`--force` undoes anyway if there is a backup; `bough redo` restores the present file".into()
             }
+            Refusal::MovedAway { op, .. } => format!("`bough undo {op}` takes back the move, and must come first"),
             Refusal::NothingToRedo { before: Some(op), .. } => {
                 format!("another operation came after the last undo; `bough undo {op}` takes that back nevertheless")
             }
