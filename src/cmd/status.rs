@@ -8,11 +8,11 @@ use crate::format::{Format, Session};
 use crate::fsck::CHECKS;
 use crate::model::{Count, Ix, Source, Time};
 use crate::ops::{branches, ids, turns};
-use crate::store::Opened;
 use crate::store::oplog::Log;
 use crate::store::project_folder::home_of;
 use crate::store::sweep::{self, Retention};
 use crate::store::write::Signs;
+use crate::store::{self, Opened};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
@@ -115,10 +115,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// Returns the command with which the agent continues the session, unless it came from standard input.
+/// Returns the command with which the agent continues the session, unless it came through a pipe.
 fn resume(opened: &Opened) -> Option<String> {
     let path = opened.files.path(0);
-    if path == Path::new("-") { None } else { after_move::resume_command(opened.session.format, path) }
+    (!store::is_read_once(path)).then(|| after_move::resume_command(opened.session.format, path)).flatten()
 }
 
 /// Says when the agent deletes the session, and why then.

@@ -63,10 +63,13 @@ pub fn home_of(agent: &str, path: &Path) -> Option<Home> {
 }
 
 /// Returns the working directories beside a folder that do not exist any more, with the number of their
-/// sessions: the folder may have had the name of one of them. Costs the first lines of a session of each
-/// project.
+/// sessions: the folder may have had the name of one of them. A folder that is younger than the last
+/// session can't have had its name. Costs the first lines of a session of each project.
 pub fn gone_beside(stores: &[Store], folder: &Path) -> Vec<(String, usize)> {
     let mut out: Vec<(String, usize)> = Vec::new();
+    // Not every file system knows it.
+    let made = folder.metadata().and_then(|facts| facts.created()).ok();
+    let written = |path: &PathBuf| path.metadata().and_then(|facts| facts.modified()).ok();
     let folders_in =
         |root: &Path| fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
     for store in stores.iter().filter(|store| ["claude", "pi", "omp"].contains(&store.agent)) {
@@ -75,7 +78,8 @@ pub fn gone_beside(stores: &[Store], folder: &Path) -> Vec<(String, usize)> {
             let files: Vec<PathBuf> = folders_in(&project).filter(is_session).collect();
             let Some(home) = files.first().and_then(|file| home_of(store.agent, file)) else { continue };
             let cwd = Path::new(&home.cwd);
-            if cwd.parent() != folder.parent() || cwd.exists() {
+            let is_older = made.is_none_or(|made| files.iter().filter_map(written).any(|last| last >= made));
+            if cwd.parent() != folder.parent() || cwd.exists() || !is_older {
                 continue;
             }
             match out.iter_mut().find(|(known, _)| *known == home.cwd) {

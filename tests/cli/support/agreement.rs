@@ -58,7 +58,7 @@ fn said(folder: &Path, way: Way) -> Said {
     let mut total = findings.pop();
     findings.retain(|finding| !depends_on_the_name(finding));
     for object in status.iter_mut().chain(&mut findings).chain(&mut total) {
-        for key in ["file", "alive", "errors", "warnings", "infos", "reachable_after"] {
+        for key in ["file", "resume", "alive", "errors", "warnings", "infos", "reachable_after"] {
             object.as_object_mut().unwrap().remove(key);
         }
     }
