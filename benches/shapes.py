@@ -2,7 +2,7 @@
 """Prints how the cost of every command grows with sessions of many shapes: N entries, 4 N and 16 N.
 
     cargo build --release
-    benches/shapes.py [--entries N] [--bough PATH] [--only SHAPE,SHAPE] [--commands COMMAND,COMMAND]
+    benches/shapes.py [--entries N] [--bough PATH] [--only "SHAPE;SHAPE"] [--commands COMMAND,COMMAND]
 
 Each shape is damaged, deep, wide or repetitive in one way that has made some program slow. A row is a
 shape; a cell says how many times the processor time grew from 4 N to 16 N: 4 is linear, and 4.7 is n log n
@@ -45,12 +45,28 @@ def before(number):
     return number - 1 if number else None
 
 
+def uuid(number):
+    return None if number is None else f"{number:08x}-0000-4000-8000-000000000000"
+
+
 def claude(number, parent, ty="user", **fields):
-    uuid = lambda at: None if at is None else f"{at:08x}-0000-4000-8000-000000000000"
     content = [{"type": "text", "text": f"text {number}"}] if ty == "assistant" else f"text {number}"
     return line(**{"parentUuid": uuid(parent), "isSidechain": False, "sessionId": "00000000-0000-4000-8000-000000000001",
                    "version": "2.1.0", "type": ty, "message": {"role": ty, "content": content}, "uuid": uuid(number),
                    "timestamp": TIME, **fields})
+
+
+def said_by(number, parent, content, message):
+    """A part of a reply of Claude Code."""
+    return claude(number, parent, "assistant", message={"role": "assistant", "id": message, "type": "message", "content": content})
+
+
+def use(tool):
+    return {"type": "tool_use", "id": tool, "name": "bash", "input": {}}
+
+
+def answered(number, parent, tool):
+    return claude(number, parent, message={"role": "user", "content": [{"type": "tool_result", "tool_use_id": tool, "content": "done"}]})
 
 
 # Each shape gives the lines of a session of about n entries; those of pi get a header.
@@ -99,11 +115,39 @@ CLAUDE = {
     "two sides": lambda n: (claude(at, before(at - at % 2), isSidechain=bool(at % 2)) for at in range(n)),
     "notes": lambda n: (claude(0, None) if at == 0 else line(type="summary", summary=f"s{at}", leafUuid=f"{at - 1:08x}-0000-4000-8000-000000000000") for at in range(n)),
 }
+CLAUDE |= {
+    "comb": lambda n: (claude(at, None if at == 0 else at - 2 + at % 2, "assistant" if at % 2 else "user") for at in range(n)),
+    "binary tree": lambda n: (claude(at, (at - 1) // 2 if at else None) for at in range(n)),
+    "one id": lambda n: (claude(7, None, version=f"{at}") for at in range(n)),
+    "cycles of two": lambda n: (claude(at, at ^ 1) for at in range(n)),
+    "one missing parent": lambda n: (claude(at, 1 << 31) for at in range(n)),
+    "parts of one reply": lambda n: (said_by(at, before(at), [{"type": "text", "text": f"text {at}"}], "m") for at in range(n)),
+    "replies of two parts": lambda n: (said_by(at, before(at), [{"type": "text", "text": f"text {at}"}], f"m{at // 2}") for at in range(n)),
+    "parts far apart": lambda n: (said_by(at, before(at), [{"type": "text", "text": f"text {at}"}], f"m{at % (n // 2)}") for at in range(n)),
+    "calls without results": lambda n: (said_by(at, before(at), [use(f"t{at}")], f"m{at}") for at in range(n)),
+    "results without calls": lambda n: (answered(at, before(at), f"t{at}") for at in range(n)),
+    "calls and results": lambda n: (answered(at, at - 1, f"t{at - 1}") if at % 2 else said_by(at, before(at), [use(f"t{at}")], f"m{at}") for at in range(n)),
+    "calls, then results": lambda n: (said_by(at, before(at), [use(f"t{at}")], f"m{at}") if at < n // 2 else answered(at, at - 1, f"t{at - n // 2}") for at in range(n)),
+    "parallel calls": lambda n: (said_by(at, before(at), [use(f"t{at}")], "m") if at < n // 2 else answered(at, at - n // 2, f"t{at - n // 2}") for at in range(n)),
+    "one call, many results": lambda n: (said_by(0, None, [use("t")], "m") if at == 0 else answered(at, 0, "t") for at in range(n)),
+    "compactions": lambda n: (claude(at, None, "system", subtype="compact_boundary", content="", logicalParentUuid=uuid(before(at))) if at % 4 == 0 else claude(at, at - 1, isCompactSummary=at % 4 == 1) for at in range(n)),
+    "kept parts": lambda n: (claude(at, None, "system", subtype="compact_boundary", content="", logicalParentUuid=uuid(before(at)), compactMetadata={"preservedSegment": {"headUuid": uuid(max(at - 3, 0)), "anchorUuid": uuid(at + 1), "tailUuid": uuid(before(at))}}) if at % 8 == 0 else claude(at, at - 1, isCompactSummary=at % 8 == 1) for at in range(n)),
+    "attachments": lambda n: (claude(at, before(at), "attachment", attachment={"type": "new_file"}) for at in range(n)),
+    "progress": lambda n: (claude(at, before(at), "progress", data={}) for at in range(n)),
+    "pointers": lambda n: (claude(0, None) if at == 0 else line(type="last-prompt", lastPrompt="text", leafUuid=uuid(0), sessionId="00000000-0000-4000-8000-000000000001") for at in range(n)),
+    "snapshots": lambda n: (claude(at // 2, before(at // 2)) if at % 2 == 0 else line(type="file-history-snapshot", messageId=uuid(at // 2), snapshot={"messageId": uuid(at // 2), "trackedFileBackups": {}, "timestamp": TIME}) for at in range(n)),
+    "queue": lambda n: (line(type="queue-operation", operation="enqueue" if at < n // 2 else "dequeue", content=f"text {at}", timestamp=TIME, sessionId="00000000-0000-4000-8000-000000000001") for at in range(n)),
+    "torn lines": lambda n: (claude(at, before(at))[: 90 if at % 2 else None] for at in range(n)),
+    "one glued line": lambda n: iter(["".join(claude(at, before(at)) for at in range(n))]),
+    "spliced lines": lambda n: (claude(at, before(at))[:90] + claude(at + n, before(at + n)) for at in range(n)),
+    "objects over lines": lambda n: (json.dumps(json.loads(claude(at, before(at))), indent=1) for at in range(n)),
+    "without ids": lambda n: (line(type="user", timestamp=TIME, message={"role": "user", "content": f"text {at}"}) for at in range(n)),
+}
 COMMANDS = {
     "branches": ["branches"], "log": ["log", "--oneline"], "log --all": ["log", "--all", "--oneline"],
     "graph": ["log", "--graph", "--all", "--oneline"], "json": ["log", "--all", "--json"], "grep": ["grep", "-c", "text 7"],
     "status": ["status"], "stats": ["stats"], "context": ["context", "--stat"], "diff": ["diff", "--stat", "root", "HEAD"],
-    "fsck": ["fsck"], "repair": ["fsck", "--repair", "--dry-run"], "show": ["show", "HEAD"], "labels": ["label"],
+    "fsck": ["fsck"], "repair": ["fsck", "--repair", "--dry-run"], "misplaced": ["fsck", "--repair", "--dry-run", "--with", "misplaced-tool-result"], "show": ["show", "HEAD"], "labels": ["label"],
 }
 SESSION_OPTION = {"show", "diff", "labels"}
 
@@ -129,12 +173,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entries", type=int, default=2500, help="the smallest size")
     parser.add_argument("--bough", default="target/release/bough")
-    parser.add_argument("--only", help="shapes, by their names")
+    parser.add_argument("--only", help="shapes, by the beginnings of their names, with `;` between")
     parser.add_argument("--commands", help="commands, by their names")
     arguments = parser.parse_args()
     names = arguments.commands.split(",") if arguments.commands else list(COMMANDS)
     shapes = [(f"{agent}: {name}", make, agent) for agent, all_of in (("pi", PI), ("claude", CLAUDE)) for name, make in all_of.items()]
-    only = set(arguments.only.split(",")) if arguments.only else None
+    only = arguments.only.split(";") if arguments.only else None
     folder = tempfile.mkdtemp()
     environment = {"HOME": folder, "XDG_STATE_HOME": f"{folder}/state", "PATH": os.environ["PATH"], "NO_COLOR": "1", "BOUGH_PAGER": "cat", "TZ": "UTC"}
     worse = 0
@@ -142,7 +186,7 @@ def main():
     print("| --- |" + " --- |" * (len(names) + 1))
     try:
         for title, make, agent in shapes:
-            if only and title not in only:
+            if only and not any(title.startswith(name) for name in only):
                 continue
             times = {}
             for factor in (4, 16):
