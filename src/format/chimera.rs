@@ -31,52 +31,14 @@ impl Dialect for Chimera {
         let mut flags = Flags::default();
         let kind = match ty.raw {
             b"header" => {
-                gathered.header.get_or_insert_with(|| Header {
-                    line: line.number,
-                    span: Some(Span { file: gathered.file, offset: line.offset, len: line.len }),
-                    id: Some(id.text().into_owned()),
-                    version: match fields.get(Field::Version) {
-                        Value::Number(number) => Some(String::from_utf8_lossy(number).into_owned()),
-                        _ => None,
-                    },
-                    cwd: fields.str(Field::Cwd).map(|cwd| cwd.text().into_owned()),
-                    time: Some(time).filter(|time| time.is_some()),
-                    parent: line.bytes.and_then(Header::parent_in),
-                    uuid: None,
-                });
+                let file = gathered.file;
+                gathered.header.get_or_insert_with(|| header(line, id, time, file));
                 flags.set(Flags::BOOKKEEPING, true);
                 Kind::Header
             }
             b"message" => {
-                // A message that is not an object crashes the program. It skips a line if a message
-                // has no role, or if a call lacks a field.
-                match (fields.get(Field::Message), fields.get(Field::Role)) {
-                    (Value::Absent, _) | (Value::Object, Value::Absent) => return LineVerdict::Unknown,
-                    _ => {}
-                }
-                let (mut calls, mut bare) = (false, false);
-                fields.each_tool_block(|block| {
-                    if block.kind == BlockKind::Call {
-                        calls = true;
-                        bare |= block.id.is_none() || block.name.is_none() || !block.arguments;
-                    }
-                });
-                if bare && lacks_a_field(line) {
-                    return LineVerdict::Unknown;
-                }
-                let role = fields.str(Field::Role).unwrap_or(Str { raw: b"" });
-                if let Some(text) = fields.str(Field::Content) {
-                    flags.set(Flags::TEXT, !text.is_blank());
-                }
-                flags.set(Flags::CALL, calls);
-                flags.set(Flags::RESULT, role.equals("tool"));
-                match role.raw {
-                    b"user" => Kind::User,
-                    b"assistant" => Kind::Assistant,
-                    b"tool" => Kind::Tool,
-                    b"system" => Kind::System,
-                    _ => Kind::Other,
-                }
+                let Some(kind) = message(line, &mut flags) else { return LineVerdict::Unknown };
+                kind
             }
             b"compaction" => Kind::Compaction,
             b"label" => {
@@ -164,6 +126,58 @@ impl Dialect for Chimera {
                 .line(),
         })
     }
+}
+
+/// Returns the facts of a header.
+fn header(line: &Line<'_>, id: Str<'_>, time: Time, file: u16) -> Header {
+    let fields = &line.fields;
+    Header {
+        line: line.number,
+        span: Some(Span { file, offset: line.offset, len: line.len }),
+        id: Some(id.text().into_owned()),
+        version: match fields.get(Field::Version) {
+            Value::Number(number) => Some(String::from_utf8_lossy(number).into_owned()),
+            _ => None,
+        },
+        cwd: fields.str(Field::Cwd).map(|cwd| cwd.text().into_owned()),
+        time: Some(time).filter(|time| time.is_some()),
+        parent: line.bytes.and_then(Header::parent_in),
+        uuid: None,
+    }
+}
+
+/// Returns the kind of a message; `None` if the program can't read it.
+fn message(line: &Line<'_>, flags: &mut Flags) -> Option<Kind> {
+    let fields = &line.fields;
+    // A message that is not an object crashes the program. It skips a line if a message
+    // has no role, or if a call lacks a field.
+    match (fields.get(Field::Message), fields.get(Field::Role)) {
+        (Value::Absent, _) | (Value::Object, Value::Absent) => return None,
+        _ => {}
+    }
+    let (mut calls, mut bare) = (false, false);
+    fields.each_tool_block(|block| {
+        if block.kind == BlockKind::Call {
+            calls = true;
+            bare |= block.id.is_none() || block.name.is_none() || !block.arguments;
+        }
+    });
+    if bare && lacks_a_field(line) {
+        return None;
+    }
+    let role = fields.str(Field::Role).unwrap_or(Str { raw: b"" });
+    if let Some(text) = fields.str(Field::Content) {
+        flags.set(Flags::TEXT, !text.is_blank());
+    }
+    flags.set(Flags::CALL, calls);
+    flags.set(Flags::RESULT, role.equals("tool"));
+    Some(match role.raw {
+        b"user" => Kind::User,
+        b"assistant" => Kind::Assistant,
+        b"tool" => Kind::Tool,
+        b"system" => Kind::System,
+        _ => Kind::Other,
+    })
 }
 
 /// Returns whether a tool call has no `id`, `name` or `arguments` at all.

@@ -96,24 +96,9 @@ impl Dialect for Claude {
                 if id.is_none() && fields.get(Field::Message) != Value::Object {
                     return LineVerdict::Other(OtherKind::Note);
                 }
-                let kind = message(line, ty.equals("user"), &mut flags);
-                if main {
-                    match flags.has(Flags::CALL) || flags.has(Flags::RESULT) {
-                        true => Facts::turn(gathered, line),
-                        false if !flags.has(Flags::TEXT) => {
-                            Facts::quiet(gathered, line, kind == Kind::Assistant);
-                        }
-                        false => {}
-                    }
-                    Facts::retracted(gathered, line);
-                }
-                if kind == Kind::User && !flags.is_put_in() {
-                    flags.set(Flags::NOT_TYPED, metadata::is_not_typed(line, flags));
-                }
+                let kind = turn(line, ty.equals("user"), &mut flags, gathered);
                 if kind == Kind::Assistant {
                     group = fields.str(Field::MessageId);
-                } else if main {
-                    Facts::prompt(gathered, line, flags);
                 }
                 kind
             }
@@ -217,6 +202,29 @@ fn pointer(line: &Line<'_>, before: u32) -> Option<Pointer> {
 
 fn is_marker(line: &Line<'_>) -> bool {
     line.bytes.is_some_and(|bytes| text(bytes, "content").starts_with(MARKER))
+}
+
+/// Notes the facts about a prompt, reply or result; returns its kind.
+fn turn(line: &Line<'_>, is_user: bool, flags: &mut Flags, gathered: &mut Gathered) -> Kind {
+    let main = gathered.file == 0;
+    let kind = message(line, is_user, flags);
+    if main {
+        match flags.has(Flags::CALL) || flags.has(Flags::RESULT) {
+            true => Facts::turn(gathered, line),
+            false if !flags.has(Flags::TEXT) => {
+                Facts::quiet(gathered, line, kind == Kind::Assistant);
+            }
+            false => {}
+        }
+        Facts::retracted(gathered, line);
+    }
+    if kind == Kind::User && !flags.is_put_in() {
+        flags.set(Flags::NOT_TYPED, metadata::is_not_typed(line, *flags));
+    }
+    if main && kind != Kind::Assistant {
+        Facts::prompt(gathered, line, *flags);
+    }
+    kind
 }
 
 fn message(line: &Line<'_>, user: bool, flags: &mut Flags) -> Kind {

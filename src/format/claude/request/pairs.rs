@@ -133,100 +133,130 @@ impl Pairs {
         sending: &mut Sending,
     ) {
         let ix = message.entry.expect("a turn is an entry");
-        let with = |parts: Vec<Part>| Message { parts, ..message.clone() };
-        let (mut said, mut calls, mut unanswered) = (Vec::new(), Vec::new(), Vec::new());
-        let mut repeated = None;
-        let mut result_of = None;
-        let (mut says, mut lost_call) = (false, false);
+        let sent = self.sort(ix, group, blocks, &mut sending.dropped);
+        match message.role {
+            Role::Assistant => add_to_reply(&message, ix, group, sent, talk),
+            _ => add_to_prompt(&message, sent, talk),
+        }
+    }
+
+    /// Sorts the blocks of a turn into parts that are sent and blocks that are dropped.
+    fn sort(&self, ix: Ix, group: Key, blocks: &[Block], dropped: &mut Vec<Dropped>) -> Sorted {
+        let mut sorted = Sorted::default();
         // An entry contains only one call and one result of each id.
         let mut met = HashSet::new();
         for (at, block) in blocks.iter().enumerate() {
             let why = match block {
                 Block::None => continue,
                 Block::Other | Block::OwnCall(_) | Block::Thinking => {
-                    says |= !matches!(block, Block::Thinking);
-                    said.push(Part::Stored(at));
+                    sorted.says |= !matches!(block, Block::Thinking);
+                    sorted.said.push(Part::Stored(at));
                     continue;
                 }
                 Block::Blank => Some(Why::SaysNothing),
                 Block::OtherThinking => Some(Why::OtherModel),
                 Block::Interrupted => {
-                    repeated = Some(ix);
+                    sorted.repeated = Some(ix);
                     Some(Why::NoResult)
                 }
-                Block::Call(id) | Block::Result(id, _)
-                    if !met.insert((matches!(block, Block::Call(_)), id)) =>
-                {
-                    Some(if matches!(block, Block::Call(_)) {
-                        Why::RepeatedCall
-                    } else {
-                        Why::RepeatedResult
-                    })
-                }
-                Block::Call(id) => {
-                    let key = Key::hash(id.as_bytes());
-                    if self.called.get(&key) != Some(&ix) {
-                        repeated = Some(ix);
-                        Some(Why::RepeatedCall)
-                    } else if self.answered.contains_key(&key) {
-                        None
-                    } else if self.stays_open(ix, group) {
-                        unanswered.push(id.clone());
-                        None
-                    } else {
-                        lost_call = true;
-                        Some(Why::NoResult)
-                    }
-                }
-                Block::Result(id, _) => {
-                    let key = Key::hash(id.as_bytes());
-                    let call = self.called.get(&key).copied();
-                    if call.is_none() {
-                        Some(Why::NoCall)
-                    } else if self.answered.get(&key) != Some(&ix) {
-                        Some(Why::RepeatedResult)
-                    } else {
-                        result_of = result_of.or(call);
-                        None
-                    }
-                }
+                Block::Call(id) if !met.insert((true, id)) => Some(Why::RepeatedCall),
+                Block::Result(id, _) if !met.insert((false, id)) => Some(Why::RepeatedResult),
+                Block::Call(id) => self.call(ix, group, id, &mut sorted),
+                Block::Result(id, _) => self.result(ix, id, &mut sorted),
             };
             match why {
-                None if matches!(block, Block::Result(_, true)) => calls.push(Part::Texts(at)),
-                None => calls.push(Part::Stored(at)),
-                Some(why) => sending.dropped.push(Dropped { entry: ix, block: Some(at as u32), why }),
+                None if matches!(block, Block::Result(_, true)) => sorted.calls.push(Part::Texts(at)),
+                None => sorted.calls.push(Part::Stored(at)),
+                Some(why) => dropped.push(Dropped { entry: ix, block: Some(at as u32), why }),
             }
         }
-        if message.role == Role::Assistant {
-            let at = talk.reply(group, with(said));
-            talk.places.insert(ix, at);
-            let reply = talk.reply_mut(at);
-            if !calls.is_empty() {
-                reply.calls.push(with(calls));
-            }
-            reply.unanswered.append(&mut unanswered);
-            reply.repeated = repeated.or(reply.repeated);
-            reply.says |= says;
-            reply.lost_call |= lost_call;
-            if let Some(results) = talk.early.remove(&ix) {
-                talk.reply_mut(at).results.extend(results);
-            }
-            return;
+        sorted
+    }
+
+    /// Returns why a call is not sent, if it is not.
+    fn call(&self, ix: Ix, group: Key, id: &str, sorted: &mut Sorted) -> Option<Why> {
+        let key = Key::hash(id.as_bytes());
+        if self.called.get(&key) != Some(&ix) {
+            sorted.repeated = Some(ix);
+            Some(Why::RepeatedCall)
+        } else if self.answered.contains_key(&key) {
+            None
+        } else if self.stays_open(ix, group) {
+            sorted.unanswered.push(id.to_owned());
+            None
+        } else {
+            sorted.lost_call = true;
+            Some(Why::NoResult)
         }
-        // Results come right after the reply with their call, wherever they are in the tree; if
-        // that reply comes later, in its place.
-        let at = result_of.and_then(|call| talk.places.get(&call).copied());
-        let mut parts = calls;
-        parts.append(&mut said);
-        parts.sort_unstable_by_key(|part| match part {
-            Part::Stored(at) | Part::Texts(at) => *at,
-            _ => 0,
-        });
-        match (at, result_of) {
-            (Some(at), _) => talk.reply_mut(at).results.push(with(parts)),
-            (None, Some(call)) => talk.early.entry(call).or_default().push(with(parts)),
-            (None, None) if parts.is_empty() => talk.items.push(Item::User(with(parts))),
-            (None, None) => talk.user(with(parts)),
+    }
+
+    /// Returns why a result is not sent, if it is not.
+    fn result(&self, ix: Ix, id: &str, sorted: &mut Sorted) -> Option<Why> {
+        let key = Key::hash(id.as_bytes());
+        let call = self.called.get(&key).copied();
+        if call.is_none() {
+            Some(Why::NoCall)
+        } else if self.answered.get(&key) != Some(&ix) {
+            Some(Why::RepeatedResult)
+        } else {
+            sorted.result_of = sorted.result_of.or(call);
+            None
         }
+    }
+}
+
+/// The blocks of a turn that are sent, and the facts about them that decide their place.
+#[derive(Default)]
+struct Sorted {
+    said: Vec<Part>,
+    /// Calls or results.
+    calls: Vec<Part>,
+    /// The calls that are sent without a result.
+    unanswered: Vec<String>,
+    /// The entry, if it has a call that is repeated or was interrupted.
+    repeated: Option<Ix>,
+    /// The entry with the call of the first result.
+    result_of: Option<Ix>,
+    says: bool,
+    /// Whether a call is dropped because it has no result.
+    lost_call: bool,
+}
+
+/// Adds what an entry of a reply says and calls to that reply.
+fn add_to_reply(message: &Message, ix: Ix, group: Key, mut sent: Sorted, talk: &mut Conversation) {
+    let with = |parts: Vec<Part>| Message { parts, ..message.clone() };
+    let at = talk.reply(group, with(sent.said));
+    talk.places.insert(ix, at);
+    let reply = talk.reply_mut(at);
+    if !sent.calls.is_empty() {
+        reply.calls.push(with(sent.calls));
+    }
+    reply.unanswered.append(&mut sent.unanswered);
+    reply.repeated = sent.repeated.or(reply.repeated);
+    reply.says |= sent.says;
+    reply.lost_call |= sent.lost_call;
+    if let Some(results) = talk.early.remove(&ix) {
+        talk.reply_mut(at).results.extend(results);
+    }
+}
+
+/// Adds what an entry of the user contains.
+///
+/// Results come right after the reply with their call, wherever they are in the tree; if that reply
+/// comes later, in its place.
+fn add_to_prompt(message: &Message, sent: Sorted, talk: &mut Conversation) {
+    let with = |parts: Vec<Part>| Message { parts, ..message.clone() };
+    let at = sent.result_of.and_then(|call| talk.places.get(&call).copied());
+    let mut parts = sent.calls;
+    parts.extend(sent.said);
+    parts.sort_unstable_by_key(|part| match part {
+        Part::Stored(at) | Part::Texts(at) => *at,
+        _ => 0,
+    });
+    match (at, sent.result_of) {
+        (Some(at), _) => talk.reply_mut(at).results.push(with(parts)),
+        (None, Some(call)) => talk.early.entry(call).or_default().push(with(parts)),
+        (None, None) if parts.is_empty() => talk.items.push(Item::User(with(parts))),
+        (None, None) => talk.user(with(parts)),
     }
 }
