@@ -122,6 +122,16 @@ fn leave_compacted(context: &mut Context, whole: Snapshot<'_>, at: Ix) -> io::Re
     Ok(())
 }
 
+/// How much is sent.
+#[derive(Default)]
+struct Totals {
+    /// Each role with the numbers of its messages and bytes.
+    roles: Vec<(String, usize, usize)>,
+    bytes: usize,
+    /// As the last reply stores them.
+    tokens: Option<u64>,
+}
+
 struct Show<'s> {
     session: &'s Session,
     source: &'s dyn Source,
@@ -186,10 +196,11 @@ impl Show<'_> {
         Ok(text::one_line(&self.short.short_id(self.session, self.source, entry)?))
     }
 
-    fn dropped(&self, ui: &mut Ui) -> anyhow::Result<()> {
-        let mut line = Vec::new();
+    /// Returns the entries that are not sent, each with why, as a word and in words, and the entry
+    /// that is the reason.
+    fn dropped_rows(&self) -> Vec<(Ix, &str, String, Option<Ix>)> {
         let withheld = self.context.messages.iter().filter(|message| !message.is_sent());
-        let mut rows: Vec<(Ix, &str, String, Option<Ix>)> = Vec::new();
+        let mut rows: Vec<_> = Vec::new();
         for message in withheld {
             let patch = message.patches.iter().find(|patch| patch.withholds());
             if let (Some(entry), Some(patch)) = (message.entry, patch) {
@@ -201,7 +212,12 @@ impl Show<'_> {
             rows.push((*entry, why.name(), why.to_string(), why.culprit()));
         }
         rows.sort_by_key(|(entry, ..)| *entry);
-        for (entry, word, words, by) in rows {
+        rows
+    }
+
+    fn dropped(&self, ui: &mut Ui) -> anyhow::Result<()> {
+        let mut line = Vec::new();
+        for (entry, word, words, by) in self.dropped_rows() {
             self.source.read(self.session.span(entry), &mut line)?;
             let content = crate::format::Content::read(self.session.format, &line);
             let by = by.map(|by| self.name(by)).transpose()?;
@@ -231,11 +247,10 @@ impl Show<'_> {
         Ok(())
     }
 
-    fn stat(&self, ui: &mut Ui) -> anyhow::Result<()> {
+    /// Reads how much is sent.
+    fn totals(&self) -> io::Result<Totals> {
         let mut line = Vec::new();
-        let mut bytes = 0;
-        let mut tokens = None;
-        let mut roles: Vec<(String, usize, usize)> = Vec::new();
+        let Totals { mut roles, mut bytes, mut tokens } = Totals::default();
         for message in self.context.sent() {
             let said = message.read(self.session, self.source, &mut line)?;
             bytes += said.bytes;
@@ -247,33 +262,42 @@ impl Show<'_> {
             // length now.
             tokens = said.usage.map(|usage| usage.tokens()).filter(|all| *all > 0).or(tokens);
         }
+        Ok(Totals { roles, bytes, tokens })
+    }
+
+    fn stat(&self, ui: &mut Ui) -> anyhow::Result<()> {
+        let totals = self.totals()?;
         let sent = self.context.sent().count();
         let left = self.context.dropped.len() + self.context.messages.len() - sent;
-        let thinking = self.context.thinking.as_deref();
         if ui.look.json {
-            let by_role = roles.iter();
+            let by_role = totals.roles.iter();
             let models = self.context.models.iter();
             let row = ContextRow {
                 messages: sent,
                 dropped: left,
-                bytes,
+                bytes: totals.bytes,
                 roles: by_role
                     .map(|(role, messages, bytes)| RoleRow { role, messages: *messages, bytes: *bytes })
                     .collect(),
                 models: models.map(|(role, model)| (role.clone(), model.to_string().into())).collect(),
-                tokens,
-                thinking,
+                tokens: totals.tokens,
+                thinking: self.context.thinking.as_deref(),
             };
             rows::print(&row, ui)?;
             return Ok(());
         }
+        self.print_totals(&totals, sent, left, ui)
+    }
+
+    /// Prints how much is sent.
+    fn print_totals(&self, totals: &Totals, sent: usize, left: usize, ui: &mut Ui) -> anyhow::Result<()> {
         let messages = Count("message", "messages", sent);
-        writeln!(ui.out(), "{messages} · {}", Count("byte", "bytes", bytes))?;
-        for (role, count, bytes) in &roles {
+        writeln!(ui.out(), "{messages} · {}", Count("byte", "bytes", totals.bytes))?;
+        for (role, count, bytes) in &totals.roles {
             let role = text::one_line(role);
             writeln!(ui.out(), "  {role:<18} {count:>6}  {}", Count("byte", "bytes", *bytes))?;
         }
-        if let Some(tokens) = tokens {
+        if let Some(tokens) = totals.tokens {
             writeln!(
                 ui.out(),
                 "{} after the last reply, as stored",
@@ -284,7 +308,7 @@ impl Show<'_> {
             let role = if role == "default" { String::new() } else { format!(" ({})", text::one_line(role)) };
             writeln!(ui.out(), "model {}{role}", text::one_line(&model.to_string()))?;
         }
-        if let Some(thinking) = thinking {
+        if let Some(thinking) = self.context.thinking.as_deref() {
             writeln!(ui.out(), "thinking {}", text::one_line(thinking))?;
         }
         if left > 0 {

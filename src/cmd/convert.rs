@@ -207,6 +207,39 @@ pub(super) struct RenamedRow<'a> {
     calls: usize,
 }
 
+/// Returns the name of an entry, or an empty string.
+fn name_of(opened: &Opened, ix: Option<Ix>) -> std::io::Result<String> {
+    match ix {
+        Some(ix) => session_arg::whole(opened).name(ix),
+        None => Ok(String::new()),
+    }
+}
+
+/// Returns what `--json` says of a session that was written to `path`.
+fn row<'a>(made: &'a Conversion, opened: &Opened, path: Option<&'a Path>) -> std::io::Result<ConvertRow<'a>> {
+    let losses = made
+        .losses
+        .iter()
+        .map(|(what, entries)| {
+            let ids: Vec<String> =
+                entries.iter().map(|ix| name_of(opened, *ix)).collect::<std::io::Result<_>>()?;
+            let ids = ids.into_iter().filter(|id| !id.is_empty()).collect();
+            Ok(LostRow { what, count: entries.len(), entries: ids })
+        })
+        .collect::<std::io::Result<Vec<_>>>()?;
+    let renamed = made.renamed.iter();
+    let renamed: Vec<_> = renamed.map(|((old, new), calls)| RenamedRow { old, new, calls: *calls }).collect();
+    Ok(ConvertRow {
+        file: path.map(|path| path.to_string_lossy()),
+        turns: made.turns,
+        branches: made.branches,
+        lost: losses,
+        renamed: Some(renamed).filter(|renamed| !renamed.is_empty()),
+        came_back: made.came_back,
+        not_back: made.not_back,
+    })
+}
+
 /// Says what was converted, or would be, and what is lost.
 fn report(
     made: &Conversion,
@@ -215,34 +248,10 @@ fn report(
     is_done: bool,
     ui: &mut Ui,
 ) -> anyhow::Result<()> {
-    let name = |ix: &Option<Ix>| match ix {
-        Some(ix) => session_arg::whole(opened).name(*ix),
-        None => Ok(String::new()),
-    };
+    let name = |ix: &Option<Ix>| name_of(opened, *ix);
     // A session that is printed is not followed by a report.
     if ui.look.json && (path.is_some() || !is_done) {
-        let losses = made
-            .losses
-            .iter()
-            .map(|(what, entries)| {
-                let ids: Vec<String> = entries.iter().map(name).collect::<std::io::Result<_>>()?;
-                let ids = ids.into_iter().filter(|id| !id.is_empty()).collect();
-                Ok(LostRow { what, count: entries.len(), entries: ids })
-            })
-            .collect::<std::io::Result<Vec<_>>>()?;
-        let renamed = made.renamed.iter();
-        let renamed: Vec<_> =
-            renamed.map(|((old, new), calls)| RenamedRow { old, new, calls: *calls }).collect();
-        let row = ConvertRow {
-            file: path.filter(|_| is_done).map(|path| path.to_string_lossy()),
-            turns: made.turns,
-            branches: made.branches,
-            lost: losses,
-            renamed: Some(renamed).filter(|renamed| !renamed.is_empty()),
-            came_back: made.came_back,
-            not_back: made.not_back,
-        };
-        rows::print(&row, ui)?;
+        rows::print(&row(made, opened, path.filter(|_| is_done))?, ui)?;
         return Ok(());
     }
     let place = path.map_or(String::new(), |path| format!(" to {}", path.display()));

@@ -157,24 +157,28 @@ fn join_two(
         Ok((plan.clone(), (plan, Made { joined, files })))
     };
     let (opened, done, (plan, made)) = write::run_with(open, writing, None, ui, make)?;
-    let joined = &made.joined;
     if ui.look.json && !writing.dry_run {
-        let conflicts = joined.conflicts.iter();
-        let conflicts =
-            conflicts.map(|(old, new)| ConflictRow { id: old.clone(), new: new.clone() }).collect();
+        let more = more(&made, is_swapped);
         let shown = Plan { changes: Vec::new(), ..plan };
-        let own = if is_swapped { (joined.own.1, joined.own.0) } else { joined.own };
-        let more = More {
-            own: Some(OwnRow { a: own.0, b: own.1 }),
-            conflicts: Some(conflicts),
-            added_files: Some(made.files.0),
-            ..More::default()
-        };
         write_json::print(&opened, &shown, &done, more, ui)?;
     }
     ui.out().flush()?;
     print_result(&made, (one, other), writing.dry_run, ui);
     Ok(())
+}
+
+/// Returns what `--json` says of a join.
+fn more(made: &Made, is_swapped: bool) -> More {
+    let joined = &made.joined;
+    let conflicts = joined.conflicts.iter();
+    let conflicts = conflicts.map(|(old, new)| ConflictRow { id: old.clone(), new: new.clone() }).collect();
+    let own = if is_swapped { (joined.own.1, joined.own.0) } else { joined.own };
+    More {
+        own: Some(OwnRow { a: own.0, b: own.1 }),
+        conflicts: Some(conflicts),
+        added_files: Some(made.files.0),
+        ..More::default()
+    }
 }
 
 /// Returns the plan, and how many files are added and left.
@@ -209,18 +213,7 @@ fn plan(
         why: counts.clone(),
         ..Change::default()
     };
-    for (id, new) in &joined.conflicts {
-        plan.changes.push(Change {
-            op: "set",
-            path: Some(other.to_owned()),
-            id: id.clone(),
-            field: "id".into(),
-            old: id.clone(),
-            new: new.clone(),
-            why: "both copies have other content under this id".into(),
-            ..Change::default()
-        });
-    }
+    plan.changes.extend(new_ids(joined, other));
     let mut made = (0, 0);
     match to {
         To::File(_) if is_in_place => {
@@ -242,6 +235,20 @@ fn plan(
     }
     add_removal(args, opened, &mut plan);
     Ok((plan, made))
+}
+
+/// Returns the changes of the ids under which both copies have other content.
+fn new_ids(joined: &Joined, other: &Path) -> impl Iterator<Item = Change> {
+    joined.conflicts.iter().map(|(id, new)| Change {
+        op: "set",
+        path: Some(other.to_owned()),
+        id: id.clone(),
+        field: "id".into(),
+        old: id.clone(),
+        new: new.clone(),
+        why: "both copies have other content under this id".into(),
+        ..Change::default()
+    })
 }
 
 /// Removes the copy, if that was asked for.
@@ -308,24 +315,7 @@ fn print_result(made: &Made, files: (&Path, &Path), dry_run: bool, ui: &mut Ui) 
     let joined = &made.joined;
     let name = |path: &Path| text::one_line(&path.display().to_string());
     let (one, other) = (name(files.0), name(files.1));
-    let entries = |count| Count("entry", "entries", count);
-    match joined.relation {
-        Relation::Equal => ui.note(format_args!("{one} and {other} have the same lines")),
-        Relation::FirstHasAll => {
-            ui.note(format_args!("{one} has everything of {other}, and {} more", entries(joined.own.0)));
-        }
-        Relation::SecondHasAll => {
-            ui.note(format_args!("{other} has everything of {one}, and {} more", entries(joined.own.1)));
-        }
-        Relation::Diverged => {
-            let done = if dry_run { "would be joined" } else { "joined" };
-            ui.note(format_args!(
-                "{done}: {} only in {one}, {} only in {other}",
-                entries(joined.own.0),
-                entries(joined.own.1)
-            ));
-        }
-    }
+    print_relation(joined, &one, &other, dry_run, ui);
     for (id, new) in &joined.conflicts {
         ui.note(format_args!(
             "warning: both have other content under the id {}; one is kept as {}",
@@ -348,6 +338,28 @@ fn print_result(made: &Made, files: (&Path, &Path), dry_run: bool, ui: &mut Ui) 
             "warning: {} in the folders of both copies differ; those of the first were kept",
             Count("file", "files", made.files.1)
         ));
+    }
+}
+
+/// Says which of both files has more.
+fn print_relation(joined: &Joined, one: &str, other: &str, dry_run: bool, ui: &mut Ui) {
+    let entries = |count| Count("entry", "entries", count);
+    match joined.relation {
+        Relation::Equal => ui.note(format_args!("{one} and {other} have the same lines")),
+        Relation::FirstHasAll => {
+            ui.note(format_args!("{one} has everything of {other}, and {} more", entries(joined.own.0)));
+        }
+        Relation::SecondHasAll => {
+            ui.note(format_args!("{other} has everything of {one}, and {} more", entries(joined.own.1)));
+        }
+        Relation::Diverged => {
+            let done = if dry_run { "would be joined" } else { "joined" };
+            ui.note(format_args!(
+                "{done}: {} only in {one}, {} only in {other}",
+                entries(joined.own.0),
+                entries(joined.own.1)
+            ));
+        }
     }
 }
 

@@ -107,16 +107,7 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
             continue;
         }
         left -= 1;
-        if ui.look.json {
-            rows::print(&OpRow::new(&operation, by.is_some()), ui)?;
-        } else {
-            let whole = row(&log, &operation, by.as_deref());
-            let row = match text::is_whole() || text::width(&whole) <= ui.look.width {
-                true => whole,
-                false => narrow_row(&operation, by.is_some(), ui.look.width),
-            };
-            writeln!(ui.out(), "{row}")?;
-        }
+        print_operation(&log, &operation, by.as_deref(), ui)?;
     }
     if reader.unread() > 0 {
         ui.note(format_args!("warning: {}", unread(&log, reader.unread())));
@@ -124,11 +115,24 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Prints the sizes of the operation log, the backups and the side files.
-fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let size = |path: &Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
-    let (backups, aside) = (log.backups()?, log.side_files());
-    // Those in the folder of the log, and those beside the files of the operations in it.
+/// Prints one operation; `by` is the one that undid it.
+fn print_operation(log: &Log, operation: &Operation, by: Option<&str>, ui: &mut Ui) -> anyhow::Result<()> {
+    if ui.look.json {
+        rows::print(&OpRow::new(operation, by.is_some()), ui)?;
+    } else {
+        let whole = row(log, operation, by);
+        let row = match text::is_whole() || text::width(&whole) <= ui.look.width {
+            true => whole,
+            false => narrow_row(operation, by.is_some(), ui.look.width),
+        };
+        writeln!(ui.out(), "{row}")?;
+    }
+    Ok(())
+}
+
+/// Returns the unfinished files in the folder of the log, and beside the files of the operations in
+/// it.
+fn all_leftovers(log: &Log) -> anyhow::Result<BTreeSet<PathBuf>> {
     let mut leftovers: BTreeSet<PathBuf> = log.leftovers().into_iter().collect();
     leftovers.extend(Archive::of_user().iter().flat_map(Archive::leftovers));
     let mut places: BTreeSet<PathBuf> = BTreeSet::new();
@@ -138,6 +142,14 @@ fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
     }
     places.extend(reader.folders().iter().cloned());
     leftovers.extend(places.iter().flat_map(|place| leftovers_in(place)));
+    Ok(leftovers)
+}
+
+/// Prints the sizes of the operation log, the backups and the side files.
+fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
+    let (backups, aside) = (log.backups()?, log.side_files());
+    let leftovers = all_leftovers(log)?;
     let parts = [
         ("operation log", 1, size(&log.file()), log.file()),
         (
@@ -448,6 +460,26 @@ fn size(bytes: u64) -> Count {
     Count("byte", "bytes", usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
+/// Removes backups, and says how many.
+fn drop_backups(log: &Log, mut gone: Vec<Backup>, dry_run: bool, ui: &mut Ui) -> anyhow::Result<()> {
+    gone.sort_by(|one, other| one.path.cmp(&other.path));
+    let bytes: u64 = gone.iter().map(|backup| backup.bytes).sum();
+    for backup in &gone {
+        if dry_run {
+            writeln!(ui.out(), "{}  {} bytes", backup.path.display(), backup.bytes)?;
+        } else {
+            log.drop_backup(backup)?;
+        }
+    }
+    ui.note(format_args!(
+        "{} {} removed, {}",
+        Count("backup", "backups", gone.len()),
+        would_be(dry_run, gone.len()),
+        size(bytes),
+    ));
+    Ok(())
+}
+
 fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let log = undo::log()?;
     let since = time::now().0 - i64::from(args.keep_days) * 86_400_000;
@@ -460,22 +492,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     if not_read > 0 {
         ui.note(format_args!("warning: {}; the backups that they name are kept", unread(&log, not_read)));
     }
-    gone.sort_by(|one, other| one.path.cmp(&other.path));
-    let bytes: u64 = gone.iter().map(|backup| backup.bytes).sum();
-    for backup in &gone {
-        if args.dry_run {
-            writeln!(ui.out(), "{}  {} bytes", backup.path.display(), backup.bytes)?;
-        } else {
-            log.drop_backup(backup)?;
-        }
-    }
-    let would = |count: usize| would_be(args.dry_run, count);
-    ui.note(format_args!(
-        "{} {} removed, {}",
-        Count("backup", "backups", gone.len()),
-        would(gone.len()),
-        size(bytes),
-    ));
+    drop_backups(&log, gone, args.dry_run, ui)?;
     // A side file is in a folder of the log, and in one that an operation names.
     let mut leftovers: BTreeSet<PathBuf> = log.leftovers().into_iter().collect();
     leftovers.extend(Archive::of_user().iter().flat_map(Archive::leftovers));
@@ -498,7 +515,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
         ui.note(format_args!(
             "{} {} removed, the log is {} shorter",
             Count("operation", "operations", drops.len()),
-            would(drops.len()),
+            would_be(args.dry_run, drops.len()),
             size(shorter)
         ));
     }
