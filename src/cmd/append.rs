@@ -10,6 +10,7 @@ use crate::model::{Ix, Plan};
 use crate::ops::append::{self, Payload};
 use crate::ops::{label, revision};
 use crate::store::Opened;
+use crate::store::write::Done;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use std::io::{IsTerminal, Read};
@@ -185,10 +186,16 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if args.writing.dry_run {
         return Ok(Exit::Done);
     }
+    report(&opened, &plan, &done, &id, ui)?;
+    Ok(Exit::Done)
+}
+
+/// Prints the id of the new entry, and says where HEAD is.
+fn report(opened: &Opened, plan: &Plan, done: &Done, id: &str, ui: &mut Ui) -> anyhow::Result<()> {
     if ui.look.json {
-        write_json::print(&opened, &plan, &done, More::default(), ui)?;
+        write_json::print(opened, plan, done, More::default(), ui)?;
     } else if !id.is_empty() {
-        let id = ui.look.shown(&id).into_owned();
+        let id = ui.look.shown(id).into_owned();
         writeln!(ui.out(), "{id}")?;
     }
     if let Some(head) = plan.moved.as_ref().and_then(|moved| moved.to.as_ref())
@@ -196,7 +203,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     {
         ui.note(format_args!("HEAD is now {}", text::one_line(head)));
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Returns JSON without line breaks; `None` for an empty text.

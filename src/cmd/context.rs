@@ -250,19 +250,19 @@ impl Show<'_> {
     /// Reads how much is sent.
     fn totals(&self) -> io::Result<Totals> {
         let mut line = Vec::new();
-        let Totals { mut roles, mut bytes, mut tokens } = Totals::default();
+        let mut totals = Totals::default();
         for message in self.context.sent() {
             let said = message.read(self.session, self.source, &mut line)?;
-            bytes += said.bytes;
-            match roles.iter_mut().find(|(role, ..)| **role == *message.role) {
+            totals.bytes += said.bytes;
+            match totals.roles.iter_mut().find(|(role, ..)| **role == *message.role) {
                 Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + said.bytes),
-                None => roles.push((message.role.to_string(), 1, said.bytes)),
+                None => totals.roles.push((message.role.to_string(), 1, said.bytes)),
             }
             // The usage of the last reply is the length of the context at that time, and about its
             // length now.
-            tokens = said.usage.map(|usage| usage.tokens()).filter(|all| *all > 0).or(tokens);
+            totals.tokens = said.usage.map(|usage| usage.tokens()).filter(|all| *all > 0).or(totals.tokens);
         }
-        Ok(Totals { roles, bytes, tokens })
+        Ok(totals)
     }
 
     fn stat(&self, ui: &mut Ui) -> anyhow::Result<()> {

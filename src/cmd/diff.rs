@@ -143,11 +143,49 @@ struct Sides {
 
 impl Sides {
     fn open(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Sides> {
+        let (one, other, words) = Sides::sessions(args, global, ui)?;
+        let (a, b) = revision_pair(&words, &one)?;
+        let two = other.is_some();
+        let at = |opened: &Opened, word: Option<&str>| match word {
+            Some(word) => revision::resolve_one(&opened.session, &opened.files, word),
+            None => revision::head(&opened.session),
+        };
+        // One revision is compared with HEAD; of two sessions, each side has its own HEAD.
+        let (a, b) = match (a, b, two) {
+            (None, None, false) => {
+                return Err(Failure::Usage {
+                    what: "nothing to compare with".into(),
+                    hint: "`bough diff [SESSION] REV` compares REV with HEAD".into(),
+                }
+                .into());
+            }
+            (a, b, _) => (a, b),
+        };
+        let tip_a = at(&one, a.as_deref())?;
+        let tip_b = at(other.as_ref().unwrap_or(&one), b.as_deref())?;
+        let mut sides = Sides {
+            one: ThreadView::unlinearized(one),
+            other: other.map(ThreadView::unlinearized),
+            tip_a,
+            tip_b,
+        };
+        if !args.context {
+            sides.linearize()?;
+        }
+        Ok(sides)
+    }
+
+    /// Opens the named sessions; returns them with the words that name revisions in them.
+    fn sessions(
+        args: &Args,
+        global: &Global,
+        ui: &mut Ui,
+    ) -> anyhow::Result<(Opened, Option<Opened>, Vec<String>)> {
         let two = match args.to {
             None => words::two_sessions(global, &args.words)?,
             Some(_) => None,
         };
-        let (one, other, words) = match (&args.from, &args.to) {
+        Ok(match (&args.from, &args.to) {
             _ if let Some([(path_a, a), (path_b, b)]) = two => {
                 let open = |path: &Path, ui: &mut Ui| -> anyhow::Result<Opened> {
                     let opened = session_arg::by_path(global, path)?;
@@ -175,44 +213,20 @@ impl Sides {
                 (one, Some(open_word(to, global, ui)?), args.words.clone())
             }
             (Some(_), None) => unreachable!("clap wants both"),
-        };
-        let (a, b) = revision_pair(&words, &one)?;
-        let two = other.is_some();
-        let at = |opened: &Opened, word: Option<&str>| match word {
-            Some(word) => revision::resolve_one(&opened.session, &opened.files, word),
-            None => revision::head(&opened.session),
-        };
-        // One revision is compared with HEAD; of two sessions, each side has its own HEAD.
-        let (a, b) = match (a, b, two) {
-            (None, None, false) => {
-                return Err(Failure::Usage {
-                    what: "nothing to compare with".into(),
-                    hint: "`bough diff [SESSION] REV` compares REV with HEAD".into(),
-                }
-                .into());
-            }
-            (a, b, _) => (a, b),
-        };
-        let tip_a = at(&one, a.as_deref())?;
-        let tip_b = at(other.as_ref().unwrap_or(&one), b.as_deref())?;
-        let mut sides = Sides {
-            one: ThreadView::unlinearized(one),
-            other: other.map(ThreadView::unlinearized),
-            tip_a,
-            tip_b,
-        };
-        if !args.context {
-            // Claude Code stores parts of a turn beside the path; they are linearized, as in `log`.
-            let stand_in =
-                |read: &ThreadView, tip: Ix| read.reading.as_ref().map_or(tip, |found| found.stand_in(tip));
-            sides.one.join()?;
-            sides.tip_a = stand_in(&sides.one, tip_a);
-            if let Some(other) = &mut sides.other {
-                other.join()?;
-            }
-            sides.tip_b = stand_in(sides.other.as_ref().unwrap_or(&sides.one), tip_b);
+        })
+    }
+
+    /// Makes both sides read as in `log`: Claude Code stores parts of a turn beside the path.
+    fn linearize(&mut self) -> anyhow::Result<()> {
+        let stand_in =
+            |read: &ThreadView, tip: Ix| read.reading.as_ref().map_or(tip, |found| found.stand_in(tip));
+        self.one.join()?;
+        self.tip_a = stand_in(&self.one, self.tip_a);
+        if let Some(other) = &mut self.other {
+            other.join()?;
         }
-        Ok(sides)
+        self.tip_b = stand_in(self.other.as_ref().unwrap_or(&self.one), self.tip_b);
+        Ok(())
     }
 
     fn a(&self) -> Snapshot<'_> {
@@ -589,29 +603,7 @@ impl Printer<'_> {
             return Ok(());
         }
         self.heading(ui)?;
-        let mut rows: Vec<(String, String, String)> = vec![
-            ("".into(), "A".into(), "B".into()),
-            ("entries".into(), grouped(a.entries), grouped(b.entries)),
-        ];
-        let mut row = |name: String, one: u64, two: u64| {
-            if one > 0 || two > 0 {
-                rows.push((name, grouped(one as usize), grouped(two as usize)));
-            }
-        };
-        let kinds: std::collections::BTreeSet<_> = a.kinds.keys().chain(b.kinds.keys()).collect();
-        let at = |stat: &diff::Stat, kind: &str| stat.kinds.get(kind).copied().unwrap_or(0) as u64;
-        for kind in kinds {
-            row(format!("  {kind}"), at(&a, kind), at(&b, kind));
-        }
-        row("tokens in".into(), a.usage.input, b.usage.input);
-        row("cache read".into(), a.usage.cache_read, b.usage.cache_read);
-        row("cache write".into(), a.usage.cache_write, b.usage.cache_write);
-        row("tokens out".into(), a.usage.output, b.usage.output);
-        let tools: std::collections::BTreeSet<_> = a.tools.keys().chain(b.tools.keys()).collect();
-        let calls = |stat: &diff::Stat, tool: &str| stat.tools.get(tool).copied().unwrap_or(0) as u64;
-        for tool in tools {
-            row(format!("calls of {}", text::one_line(tool)), calls(&a, tool), calls(&b, tool));
-        }
+        let rows = stat_rows(&a, &b);
         let width = |column: fn(&(String, String, String)) -> &String| {
             rows.iter().map(column).map(|cell| text::width(cell)).max()
         };
@@ -628,6 +620,32 @@ impl Printer<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the rows of a table: a name, and the numbers of both sides.
+fn stat_rows(a: &diff::Stat, b: &diff::Stat) -> Vec<(String, String, String)> {
+    let mut rows: Vec<(String, String, String)> =
+        vec![("".into(), "A".into(), "B".into()), ("entries".into(), grouped(a.entries), grouped(b.entries))];
+    let mut row = |name: String, one: u64, two: u64| {
+        if one > 0 || two > 0 {
+            rows.push((name, grouped(one as usize), grouped(two as usize)));
+        }
+    };
+    let kinds: std::collections::BTreeSet<_> = a.kinds.keys().chain(b.kinds.keys()).collect();
+    let at = |stat: &diff::Stat, kind: &str| stat.kinds.get(kind).copied().unwrap_or(0) as u64;
+    for kind in kinds {
+        row(format!("  {kind}"), at(a, kind), at(b, kind));
+    }
+    row("tokens in".into(), a.usage.input, b.usage.input);
+    row("cache read".into(), a.usage.cache_read, b.usage.cache_read);
+    row("cache write".into(), a.usage.cache_write, b.usage.cache_write);
+    row("tokens out".into(), a.usage.output, b.usage.output);
+    let tools: std::collections::BTreeSet<_> = a.tools.keys().chain(b.tools.keys()).collect();
+    let calls = |stat: &diff::Stat, tool: &str| stat.tools.get(tool).copied().unwrap_or(0) as u64;
+    for tool in tools {
+        row(format!("calls of {}", text::one_line(tool)), calls(a, tool), calls(b, tool));
+    }
+    rows
 }
 
 fn ink(sign: &str, ui: &Ui) -> String {

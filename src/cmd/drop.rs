@@ -59,14 +59,7 @@ pub struct Args {
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let words = words::split(global, &args.words, Use::Writes)?;
     let (named, revisions) = (words.session(), &words.revisions[..]);
-    let usage = |what: &str, hint: &str| Failure::Usage { what: what.into(), hint: hint.into() };
-    if args.failed && !revisions.is_empty() {
-        return Err(usage("`--failed` takes no entries", "").into());
-    }
-    if revisions.is_empty() && !args.others && !args.failed {
-        let hint = "`bough branches` lists the branches; `--others` removes all but that of HEAD";
-        return Err(usage("no entry given", hint).into());
-    }
+    check(args, revisions)?;
     let path = session_arg::path(global, named, ui)?;
     // The files that belong to the session are opened with it: some of them may be removed.
     let open = || {
@@ -78,12 +71,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let make = |opened: &Opened| {
         let entries = revision::set(&opened.session, &opened.files, revisions)?;
-        let what = match (args.others, args.failed) {
-            (true, _) => What::Others(&entries),
-            (_, true) => What::Failed,
-            _ => What::Entries(&entries),
-        };
-        let mut dropped = drop::plan(session_arg::whole(opened), what, &mut write::ids(), time::now())?;
+        let mut dropped =
+            drop::plan(session_arg::whole(opened), args.what(&entries), &mut write::ids(), time::now())?;
         if let Some(Target::Rewrite { pieces, .. }) = dropped.plan.targets.first() {
             no_new_errors(opened, pieces, &path)?;
         }
@@ -108,6 +97,30 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         hint_at_rests(&opened, &dropped, args, global, ui)?;
     }
     Ok(if dropped.plan.is_empty() { Exit::No } else { Exit::Done })
+}
+
+impl Args {
+    /// Returns what is dropped.
+    fn what<'e>(&self, entries: &'e [Ix]) -> What<'e> {
+        match (self.others, self.failed) {
+            (true, _) => What::Others(entries),
+            (_, true) => What::Failed,
+            _ => What::Entries(entries),
+        }
+    }
+}
+
+/// Refuses options and entries that exclude each other, and to drop nothing.
+fn check(args: &Args, revisions: &[String]) -> Result<(), Failure> {
+    let usage = |what: &str, hint: &str| Failure::Usage { what: what.into(), hint: hint.into() };
+    if args.failed && !revisions.is_empty() {
+        return Err(usage("`--failed` takes no entries", ""));
+    }
+    if revisions.is_empty() && !args.others && !args.failed {
+        let hint = "`bough branches` lists the branches; `--others` removes all but that of HEAD";
+        return Err(usage("no entry given", hint));
+    }
+    Ok(())
 }
 
 fn print_report(dropped: &Dropped, path: &Path, files: usize, args: &Args, ui: &mut Ui) {
@@ -199,17 +212,7 @@ fn add_files(opened: &Opened, dropped: &mut Dropped) -> anyhow::Result<usize> {
     let mut theirs = anchors(session, files, dropped.entries.iter())?;
     theirs.retain(|anchor| !ours.contains(anchor));
     let mut agents = agents_elsewhere(&all, &theirs);
-    // Subagents of a dropped subagent are dropped with it.
-    let parents: Vec<(String, String)> = all.iter().filter_map(parent_of_agent).collect();
-    loop {
-        let more =
-            parents.iter().filter(|(agent, parent)| !agents.contains(agent) && agents.contains(parent));
-        let more: Vec<String> = more.map(|(agent, _)| agent.clone()).collect();
-        if more.is_empty() {
-            break;
-        }
-        agents.extend(more);
-    }
+    add_descendants(&all, &mut agents);
     let ours = results(opened, &kept)?;
     let mut theirs = results(opened, &dropped.entries)?;
     theirs.retain(|name| !ours.contains(name));
@@ -234,6 +237,20 @@ fn add_files(opened: &Opened, dropped: &mut Dropped) -> anyhow::Result<usize> {
         count += 1;
     }
     Ok(count)
+}
+
+/// Adds the subagents of subagents: they are dropped with them.
+fn add_descendants(all: &[Companion], agents: &mut HashSet<String>) {
+    let parents: Vec<(String, String)> = all.iter().filter_map(parent_of_agent).collect();
+    loop {
+        let more =
+            parents.iter().filter(|(agent, parent)| !agents.contains(agent) && agents.contains(parent));
+        let more: Vec<String> = more.map(|(agent, _)| agent.clone()).collect();
+        if more.is_empty() {
+            break;
+        }
+        agents.extend(more);
+    }
 }
 
 /// Returns a subagent and the one that started it, if a subagent did.

@@ -97,17 +97,23 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         write_json::print(&opened, &plan, &done, More::default(), ui)?;
     }
     if !ui.look.quiet && !args.writing.dry_run {
-        let id = ids::ShortIds::default().short_id(&opened.session, &opened.files, target)?;
-        let before = opened.session.labels.label(target).map(text::one_line);
-        let (id, name) = (text::one_line(&id), text::one_line(name));
-        ui.note(match (args.delete, before) {
-            (true, before) => format!("label of {id} deleted; it was `{}`", before.unwrap_or_default()),
-            (false, Some(before)) if before == name => format!("{id} is already labeled `{name}`"),
-            (false, Some(before)) => format!("{id} is labeled `{name}`; it was `{before}`"),
-            (false, None) => format!("{id} is labeled `{name}`"),
-        });
+        report(args.delete, &opened, target, name, ui)?;
     }
     Ok(Exit::Done)
+}
+
+/// Says which label an entry got or lost.
+fn report(is_deleted: bool, opened: &Opened, target: Ix, name: &str, ui: &mut Ui) -> anyhow::Result<()> {
+    let id = ids::ShortIds::default().short_id(&opened.session, &opened.files, target)?;
+    let before = opened.session.labels.label(target).map(text::one_line);
+    let (id, name) = (text::one_line(&id), text::one_line(name));
+    ui.note(match (is_deleted, before) {
+        (true, before) => format!("label of {id} deleted; it was `{}`", before.unwrap_or_default()),
+        (false, Some(before)) if before == name => format!("{id} is already labeled `{name}`"),
+        (false, Some(before)) => format!("{id} is labeled `{name}`; it was `{before}`"),
+        (false, None) => format!("{id} is labeled `{name}`"),
+    });
+    Ok(())
 }
 
 /// Opens only as much of the session as is needed to label one entry, if that can be determined:

@@ -264,13 +264,7 @@ fn migrate_file(args: &Args, global: &Global, file: &File, group: &Group, ui: &m
             entries: Some(entries),
             ..MigrateRow::new(file, &opened)
         };
-        // If the upgraded file is written to standard output, nothing else may be.
-        let is_stdout = |path: &Path| path == Path::new("-");
-        match &args.output {
-            Some(output) if is_stdout(output) => ui.note(rows::to_json(&row)),
-            None if is_stdout(&file.path) => ui.note(rows::to_json(&row)),
-            _ => rows::print(&row, ui)?,
-        }
+        print_row(&row, args, file, ui)?;
         return Ok(());
     }
     if ui.look.quiet {
@@ -293,6 +287,18 @@ fn migrate_file(args: &Args, global: &Global, file: &File, group: &Group, ui: &m
         }
         (false, Age::Beyond, _) => ui.note(format_args!("{path}: {was} is not known; nothing was changed")),
         (false, ..) => ui.note(format_args!("{path}: {was}, nothing to do")),
+    }
+    Ok(())
+}
+
+/// Prints what `--json` says of an upgrade.
+fn print_row(row: &MigrateRow, args: &Args, file: &File, ui: &mut Ui) -> anyhow::Result<()> {
+    // If the upgraded file is written to standard output, nothing else may be.
+    let is_stdout = |path: &Path| path == Path::new("-");
+    match &args.output {
+        Some(output) if is_stdout(output) => ui.note(rows::to_json(row)),
+        None if is_stdout(&file.path) => ui.note(rows::to_json(row)),
+        _ => rows::print(row, ui)?,
     }
     Ok(())
 }

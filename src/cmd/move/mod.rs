@@ -268,21 +268,45 @@ pub(super) struct MoveRow<'a> {
     op_id: Option<&'a str>,
 }
 
+/// Prints what `--json` says of each session.
+fn print_rows(args: &Args, planned: &Planned, done: &Done, ui: &mut Ui) -> anyhow::Result<()> {
+    for session in &planned.sessions {
+        let row = MoveRow {
+            agent: session.agent,
+            session: &session.id,
+            from: session.from.display().to_string(),
+            to: session.to.display().to_string(),
+            old_cwd: Some(&*session.old_cwd).filter(|cwd| !cwd.is_empty()),
+            new_cwd: &session.new_cwd,
+            copy: args.copy || args.into.is_some(),
+            op_id: Some(&*done.op_id).filter(|id| !id.is_empty()),
+        };
+        rows::print(&row, ui)?;
+    }
+    Ok(())
+}
+
+/// Says how many sessions moved, for each pair of folders.
+fn note_moved(args: &Args, planned: &Planned, ui: &mut Ui) {
+    let verb = if args.copy || args.into.is_some() { "copied" } else { "moved" };
+    let mut folders: Vec<(&str, &str)> = Vec::new();
+    for session in &planned.sessions {
+        let both = (&*session.old_cwd, &*session.new_cwd);
+        if !folders.contains(&both) {
+            folders.push(both);
+        }
+    }
+    for (old, new) in folders {
+        let its = planned.sessions.iter().filter(|session| session.old_cwd == old && session.new_cwd == new);
+        let count = Count("session", "sessions", its.count());
+        let from = if old.is_empty() { String::new() } else { format!(" from {}", text::one_line(old)) };
+        ui.note(format_args!("{verb} {count}{from} to {}", text::one_line(new)));
+    }
+}
+
 fn tell(args: &Args, planned: &Planned, done: &Done, ui: &mut Ui) -> anyhow::Result<()> {
     if ui.look.json && !args.writing.dry_run {
-        for session in &planned.sessions {
-            let row = MoveRow {
-                agent: session.agent,
-                session: &session.id,
-                from: session.from.display().to_string(),
-                to: session.to.display().to_string(),
-                old_cwd: Some(&*session.old_cwd).filter(|cwd| !cwd.is_empty()),
-                new_cwd: &session.new_cwd,
-                copy: args.copy || args.into.is_some(),
-                op_id: Some(&*done.op_id).filter(|id| !id.is_empty()),
-            };
-            rows::print(&row, ui)?;
-        }
+        print_rows(args, planned, done, ui)?;
     }
     if ui.look.quiet {
         return Ok(());
@@ -298,20 +322,7 @@ fn tell(args: &Args, planned: &Planned, done: &Done, ui: &mut Ui) -> anyhow::Res
     if args.writing.dry_run {
         return Ok(());
     }
-    let verb = if args.copy || args.into.is_some() { "copied" } else { "moved" };
-    let mut folders: Vec<(&str, &str)> = Vec::new();
-    for session in &planned.sessions {
-        let both = (&*session.old_cwd, &*session.new_cwd);
-        if !folders.contains(&both) {
-            folders.push(both);
-        }
-    }
-    for (old, new) in folders {
-        let its = planned.sessions.iter().filter(|session| session.old_cwd == old && session.new_cwd == new);
-        let count = Count("session", "sessions", its.count());
-        let from = if old.is_empty() { String::new() } else { format!(" from {}", text::one_line(old)) };
-        ui.note(format_args!("{verb} {count}{from} to {}", text::one_line(new)));
-    }
+    note_moved(args, planned, ui);
     if planned.is_new_missing() {
         ui.hint("the new folder does not exist yet");
     }

@@ -106,9 +106,8 @@ struct Folder {
 }
 
 impl<'w> Planner<'w> {
-    /// Plans everything. The plan is empty if no session moves.
-    pub(super) fn plan(wanted: &'w Wanted) -> anyhow::Result<Planned> {
-        let mut planner = Planner {
+    fn new(wanted: &'w Wanted) -> Planner<'w> {
+        Planner {
             wanted,
             files: Files::new(),
             plan: Plan {
@@ -123,7 +122,12 @@ impl<'w> Planner<'w> {
             beside: Sidecars::default(),
             old_agents: HashMap::new(),
             emptied: BTreeSet::new(),
-        };
+        }
+    }
+
+    /// Plans everything. The plan is empty if no session moves.
+    pub(super) fn plan(wanted: &'w Wanted) -> anyhow::Result<Planned> {
+        let mut planner = Planner::new(wanted);
         let (mut sessions, folders, seen) = planner.find()?;
         planner.refuse_clients(&sessions)?;
         planner.refuse_twins(&sessions)?;
@@ -199,7 +203,13 @@ impl<'w> Planner<'w> {
                 }
             }
         }
-        for (folder, inside) in &mut folders {
+        self.add_stubs(&mut sessions, &mut folders);
+        Ok((sessions, folders, seen))
+    }
+
+    /// Adds the files that name no working directory, if all sessions of their folder move.
+    fn add_stubs(&self, sessions: &mut Vec<Session>, folders: &mut BTreeMap<PathBuf, Folder>) {
+        for (folder, inside) in folders {
             let stubs = std::mem::take(&mut inside.stubs);
             let Some(first) = inside.moving.first().map(|at| &sessions[*at]) else { continue };
             let is_named = is_named_for(first.agent, &name_of(folder), &first.old_cwd);
@@ -213,7 +223,6 @@ impl<'w> Planner<'w> {
                 sessions.push(self.session(&store, stub, old.clone(), new.clone()));
             }
         }
-        Ok((sessions, folders, seen))
     }
 
     fn session(&self, store: &Store, from: PathBuf, old_cwd: String, new_cwd: String) -> Session {
