@@ -100,15 +100,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let archive = open(args.output.as_deref())?;
     let now = time::now();
-    let older = args.older.as_deref().map(|older| time::parse(&years(older), now)).transpose()?;
-    let (mut wanted, mut beside) = (Vec::new(), Sidecars::default());
-    for (store, found) in sessions(args, global) {
-        let modified = time::of_file(&found.path);
-        if older.is_some_and(|older| modified > older) || found.path.starts_with(archive.folder()) {
-            continue;
-        }
-        wanted.push(belonging(&store, &found.path, &mut beside));
-    }
+    let wanted = wanted(args, global, &archive, now)?;
     if args.dry_run {
         for file in wanted.iter().flatten() {
             writeln!(ui.out(), "{}", text::one_line(&file.file.display().to_string()))?;
@@ -140,26 +132,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         Ok(())
     })?;
     writer.flush().map_err(|error| io_error(error, archive.folder()))?;
-    if ui.look.json {
-        let row = ArchiveRow {
-            folder: archive.folder().display().to_string(),
-            sessions: count,
-            files: total.files,
-            unchanged: total.known,
-            bytes: total.bytes,
-            stored: total.stored,
-        };
-        rows::print(&row, ui)?;
-    } else if !ui.look.quiet {
-        ui.note(format_args!(
-            "{} in the archive {}; {} new or changed, {} stored in {}",
-            Count("session is", "sessions are", count),
-            text::one_line(&archive.folder().display().to_string()),
-            Count("file is", "files are", total.files),
-            file_args::size(total.bytes),
-            file_args::size(total.stored),
-        ));
-    }
+    total.print(count, &archive, ui)?;
     Ok(exit)
 }
 
@@ -172,6 +145,31 @@ struct Total {
 }
 
 impl Total {
+    /// Says how much was archived of a number of sessions.
+    fn print(&self, count: usize, archive: &Archive, ui: &mut Ui) -> anyhow::Result<()> {
+        if ui.look.json {
+            let row = ArchiveRow {
+                folder: archive.folder().display().to_string(),
+                sessions: count,
+                files: self.files,
+                unchanged: self.known,
+                bytes: self.bytes,
+                stored: self.stored,
+            };
+            rows::print(&row, ui)?;
+        } else if !ui.look.quiet {
+            ui.note(format_args!(
+                "{} in the archive {}; {} new or changed, {} stored in {}",
+                Count("session is", "sessions are", count),
+                text::one_line(&archive.folder().display().to_string()),
+                Count("file is", "files are", self.files),
+                file_args::size(self.bytes),
+                file_args::size(self.stored),
+            ));
+        }
+        Ok(())
+    }
+
     fn add(&mut self, added: Added) {
         self.files += usize::from(!added.is_known);
         self.known += usize::from(added.is_known);
@@ -201,6 +199,20 @@ fn years(word: &str) -> String {
         Some(number) => format!("{}d", number * 365),
         None => word.to_owned(),
     }
+}
+
+/// Returns the files to archive, for each session.
+fn wanted(args: &Args, global: &Global, archive: &Archive, now: Time) -> anyhow::Result<Vec<Vec<Wanted>>> {
+    let older = args.older.as_deref().map(|older| time::parse(&years(older), now)).transpose()?;
+    let (mut wanted, mut beside) = (Vec::new(), Sidecars::default());
+    for (store, found) in sessions(args, global) {
+        let modified = time::of_file(&found.path);
+        if older.is_some_and(|older| modified > older) || found.path.starts_with(archive.folder()) {
+            continue;
+        }
+        wanted.push(belonging(&store, &found.path, &mut beside));
+    }
+    Ok(wanted)
 }
 
 /// Returns the sessions to archive, with their stores.

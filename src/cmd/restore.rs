@@ -7,7 +7,7 @@ use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::store::Files;
-use crate::store::archive::{Item, Unpacked};
+use crate::store::archive::{Archive, Item, Unpacked};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -41,20 +41,7 @@ pub(super) fn run(args: &Args, _global: &Global, ui: &mut Ui) -> anyhow::Result<
     let archive = open(args.from.as_deref())?;
     let contents = read(&archive)?;
     let found = contents.session(&args.id);
-    let items = match found.as_slice() {
-        [only] => only,
-        [] => {
-            let what = format!("no session `{}` in the archive {}", args.id, archive.folder().display());
-            return Err(
-                Failure::NotFound { what, hint: "`bough sessions --archived` lists them".into() }.into()
-            );
-        }
-        several => {
-            let what =
-                format!("`{}` begins the ids of {}", args.id, Count("session", "sessions", several.len()));
-            return Err(Failure::NotFound { what, hint: "give more of the id".into() }.into());
-        }
-    };
+    let items = only(&args.id, &found, &archive)?;
     let mut unpacked = Unpacked::new();
     let mut plan = Plan { verb: "restore".into(), keep_times: true, ..Plan::default() };
     let mut files = Files::new();
@@ -96,6 +83,21 @@ pub(super) fn run(args: &Args, _global: &Global, ui: &mut Ui) -> anyhow::Result<
         ui.hint(format_args!("`bough undo {}` undoes it", done.op_id));
     }
     Ok(Exit::Done)
+}
+
+/// Returns the files of the only session that was found.
+fn only<'f, 'i>(id: &str, found: &'f [Vec<&'i Item>], archive: &Archive) -> Result<&'f [&'i Item], Failure> {
+    match found {
+        [only] => Ok(only),
+        [] => {
+            let what = format!("no session `{}` in the archive {}", id, archive.folder().display());
+            Err(Failure::NotFound { what, hint: "`bough sessions --archived` lists them".into() })
+        }
+        several => {
+            let what = format!("`{}` begins the ids of {}", id, Count("session", "sessions", several.len()));
+            Err(Failure::NotFound { what, hint: "give more of the id".into() })
+        }
+    }
 }
 
 /// Returns where a file is restored; `None` if it has no place in another folder.

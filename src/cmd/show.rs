@@ -8,7 +8,7 @@ use super::shared::summary_facts::{Facts, mode_and_tier};
 use super::shared::words::{self, Use};
 use super::shared::{session_arg, thread_arg, time};
 use super::{Exit, complete};
-use crate::format::Session;
+use crate::format::{Content, Session};
 use crate::model::{Count, Ix, Kind};
 use crate::ops::tool_calls;
 use crate::store::{Opened, TailRequest};
@@ -109,16 +109,19 @@ fn writeln_with(ui: &mut Ui, bytes: &[u8], end: &[u8]) -> std::io::Result<()> {
 /// The width of the names of facts.
 const NAMES: usize = 7;
 
-/// Prints one entry for people: its facts, then its content.
-fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
-    let look = ui.look;
+/// Returns the facts about an entry, each with its name.
+fn facts_of(
+    view: &mut View<'_>,
+    ix: Ix,
+    line: &[u8],
+    content: &Content<'_>,
+    room: usize,
+    ui: &Ui,
+) -> anyhow::Result<Vec<(&'static str, String)>> {
     let (session, entries) = (view.session, &view.session.entries);
-    let line = view.line(ix)?;
-    let content = view.content(&line);
     let kind = entries.kind(ix);
     let mut rows: Vec<(&str, String)> = Vec::new();
-    let room = look.width.saturating_sub(NAMES + 1);
-    let (cells, names) = view.decorations(ix, &look, room);
+    let (cells, names) = view.decorations(ix, &ui.look, room);
     let id = text::one_line(&view.id(ix)?);
     let fits = text::width(&id) + 2 + cells <= room;
     let id = ui.paint(Ink::Id, id);
@@ -141,7 +144,7 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     };
     rows.push(("parent", parent));
     // `log` shows both in one row, under the id of the result.
-    if let Some(call) = view.call_of(ix, &content) {
+    if let Some(call) = view.call_of(ix, content) {
         rows.push(("call", view.short_id(call)?));
     }
     if entries.time(ix).is_some() {
@@ -158,19 +161,28 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         rows.push(("usage", tokens(&usage)));
     }
     if matches!(kind, Kind::Compaction | Kind::Summary) {
-        let facts = Facts::read(session.format, &line).rows();
+        let facts = Facts::read(session.format, line).rows();
         rows.extend(facts.into_iter().map(|(name, value)| (name, text::one_line(&value))));
     }
-    let rest = mode_and_tier(session.format, &line);
+    let rest = mode_and_tier(session.format, line);
     rows.extend(rest.into_iter().map(|(name, value)| (name, text::one_line(&value))));
-    if is_hidden(&line) {
+    if is_hidden(line) {
         rows.push(("display", "no: sent to the model, but not shown by the agent".into()));
     }
     let span = session.span(ix);
     let path = view.files.path(span.file).display().to_string();
     let size = Count("byte", "bytes", span.len as usize);
     rows.push(("place", format!("{}:{} · {size}", text::one_line(&path), entries.line(ix))));
-    for (name, value) in rows {
+    Ok(rows)
+}
+
+/// Prints one entry for people: its facts, then its content.
+fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
+    let look = ui.look;
+    let line = view.line(ix)?;
+    let content = view.content(&line);
+    let room = look.width.saturating_sub(NAMES + 1);
+    for (name, value) in facts_of(view, ix, &line, &content, room, ui)? {
         let name = ui.paint(Ink::Quiet, text::pad(name, NAMES));
         let lines = text::wrap_facts(&value, room);
         for (at, line) in lines.into_iter().enumerate() {

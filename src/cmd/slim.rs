@@ -254,23 +254,28 @@ fn make(args: &Args, opened: &Opened, id: &str, fresh: &mut Ids) -> anyhow::Resu
     match &to {
         Some(to) => copy_companions(args, opened, &all, to, &id, &mut slimmed.plan)?,
         None if args.in_place => {
-            for companion in all.iter().filter(is_agents) {
-                let Some(file) = number(opened, companion) else { continue };
-                let bytes = opened.files.stamp(file).map_or(0, Stamp::bytes);
-                slimmed.plan.changes.push(Change {
-                    op: "remove",
-                    file,
-                    bytes: -(bytes as i64),
-                    why: "a subagent's file".into(),
-                    ..Change::default()
-                });
-                slimmed.plan.targets.push(Target::Remove { file });
-            }
+            remove_agents(opened, all.iter().filter(is_agents), &mut slimmed.plan);
         }
         None => {}
     }
     args.writing.check_is_new(to.as_deref())?;
     Ok((slimmed.plan.clone(), Made { slimmed, to, files }))
+}
+
+/// Removes the files of subagents.
+fn remove_agents<'c>(opened: &Opened, agents: impl Iterator<Item = &'c Companion>, plan: &mut Plan) {
+    for companion in agents {
+        let Some(file) = number(opened, companion) else { continue };
+        let bytes = opened.files.stamp(file).map_or(0, Stamp::bytes);
+        plan.changes.push(Change {
+            op: "remove",
+            file,
+            bytes: -(bytes as i64),
+            why: "a subagent's file".into(),
+            ..Change::default()
+        });
+        plan.targets.push(Target::Remove { file });
+    }
 }
 
 /// Returns a name by which `bough cat` finds the session: its id if it is in a store, or else its path.
@@ -359,25 +364,7 @@ fn print_result(
         ui.note("nothing to slim");
         return Ok(());
     }
-    for (kind, amount) in &slimmed.amounts {
-        let tokens = match amount.tokens {
-            0 => String::new(),
-            tokens => format!(", about {} tokens at HEAD", grouped(tokens as usize)),
-        };
-        ui.note(format_args!("{kind}: {}, {} bytes{tokens}", amount.count, grouped(amount.bytes as usize)));
-    }
-    if files > 0 {
-        ui.note(format_args!("subagents: {}", Count("file", "files", files)));
-    }
-    let done = if args.writing.dry_run { "the file would have" } else { "the file has" };
-    let place = to.map_or(String::new(), |to| format!(" · {}", text::one_line(&to.display().to_string())));
-    ui.note(format_args!(
-        "{done} {} bytes, it had {} · the model would be sent about {} tokens, before {}{place}",
-        grouped(slimmed.bytes.1 as usize),
-        grouped(slimmed.bytes.0 as usize),
-        grouped(slimmed.tokens.1 as usize),
-        grouped(slimmed.tokens.0 as usize),
-    ));
+    print_amounts(slimmed, to, files, args.writing.dry_run, ui);
     if let Some(budget) = args.budget.filter(|budget| slimmed.tokens.1 > *budget) {
         ui.note(format_args!(
             "warning: that is more than {}: nothing else of these kinds is before the turn at HEAD",
@@ -395,6 +382,29 @@ fn print_result(
         Count("leaf", "leaves", slimmed.compared)
     ));
     Ok(())
+}
+
+/// Says what is gone, and the sizes before and after.
+fn print_amounts(slimmed: &Slimmed, to: Option<&Path>, files: usize, dry_run: bool, ui: &mut Ui) {
+    for (kind, amount) in &slimmed.amounts {
+        let tokens = match amount.tokens {
+            0 => String::new(),
+            tokens => format!(", about {} tokens at HEAD", grouped(tokens as usize)),
+        };
+        ui.note(format_args!("{kind}: {}, {} bytes{tokens}", amount.count, grouped(amount.bytes as usize)));
+    }
+    if files > 0 {
+        ui.note(format_args!("subagents: {}", Count("file", "files", files)));
+    }
+    let done = if dry_run { "the file would have" } else { "the file has" };
+    let place = to.map_or(String::new(), |to| format!(" · {}", text::one_line(&to.display().to_string())));
+    ui.note(format_args!(
+        "{done} {} bytes, it had {} · the model would be sent about {} tokens, before {}{place}",
+        grouped(slimmed.bytes.1 as usize),
+        grouped(slimmed.bytes.0 as usize),
+        grouped(slimmed.tokens.1 as usize),
+        grouped(slimmed.tokens.0 as usize),
+    ));
 }
 
 fn report(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {

@@ -94,23 +94,7 @@ fn one_or_more(count: usize) -> Result<usize, &'static str> {
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let log = log()?;
-    let (named, words) = words::file_first(global, &args.words);
-    let (named, op) = match (named, words) {
-        (named, []) => (named, None),
-        // An id of an operation is longer than what names a session, and known to the log.
-        (None, [word]) => {
-            match undo::is_operation(&log, word)? || session_arg::by_word(global, word).is_err() {
-                true => (None, Some(word.as_str())),
-                false => (Some(word.as_str()), None),
-            }
-        }
-        (Some(named), [op]) => (Some(named), Some(op.as_str())),
-        (None, [named, op]) => (Some(named.as_str()), Some(op.as_str())),
-        _ => {
-            let hint = "`bough op log` lists the operations";
-            return Err(Failure::Usage { what: "expected one operation".into(), hint: hint.into() }.into());
-        }
-    };
+    let (named, op) = session_and_operation(&log, global, &args.words)?;
     let only = args.file.as_deref().map(real);
     if let Some(op) = op {
         if args.count.is_some() || args.to.is_some() || args.all {
@@ -154,6 +138,31 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         note_fewer(wanted.len(), ui);
     }
     carry_out(global, &log, &wanted, only.as_deref(), args.writing, ui)
+}
+
+/// Returns the words that name a session and an operation.
+fn session_and_operation<'w>(
+    log: &Log,
+    global: &Global,
+    words: &'w [String],
+) -> anyhow::Result<(Option<&'w str>, Option<&'w str>)> {
+    let (named, words) = words::file_first(global, words);
+    Ok(match (named, words) {
+        (named, []) => (named, None),
+        // An id of an operation is longer than what names a session, and known to the log.
+        (None, [word]) => {
+            match undo::is_operation(log, word)? || session_arg::by_word(global, word).is_err() {
+                true => (None, Some(word.as_str())),
+                false => (Some(word.as_str()), None),
+            }
+        }
+        (Some(named), [op]) => (Some(named), Some(op.as_str())),
+        (None, [named, op]) => (Some(named.as_str()), Some(op.as_str())),
+        _ => {
+            let hint = "`bough op log` lists the operations";
+            return Err(Failure::Usage { what: "expected one operation".into(), hint: hint.into() }.into());
+        }
+    })
 }
 
 /// Names the operations that are not undone because the sessions that they made are in use.
@@ -499,6 +508,11 @@ fn session(
             _ => Err(error),
         };
     };
+    Err(hint_at(&operation, verb).into())
+}
+
+/// Returns the error that no session is named, with the last operation on another.
+fn hint_at(operation: &Operation, verb: &str) -> Failure {
     let file = text::one_line(&operation.file.display().to_string());
     let what = "no session given, and no agent has one for the current folder".into();
     let hint = match verb {
@@ -508,7 +522,7 @@ fn session(
             operation.command
         ),
     };
-    Err(Failure::NotFound { what, hint }.into())
+    Failure::NotFound { what, hint }
 }
 
 /// Returns the last operation on any session that is not undone.

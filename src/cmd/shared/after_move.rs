@@ -33,18 +33,8 @@ pub(crate) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<
     }
 }
 
-/// Reports on standard error where HEAD is after a switch.
-pub(crate) fn print_move(
-    global: &Global,
-    opened: &Opened,
-    switch: &Switch,
-    dry_run: bool,
-    ui: &mut Ui,
-) -> anyhow::Result<()> {
-    if ui.look.quiet {
-        return Ok(());
-    }
-    let short = |ix: Ix| short(opened, ix);
+/// Says where HEAD is after a switch, and where it was.
+fn place(global: &Global, opened: &Opened, switch: &Switch, dry_run: bool) -> anyhow::Result<String> {
     let is = match (switch.moves, dry_run) {
         (false, _) if switch.to.is_none() => "HEAD is",
         (false, _) => "HEAD is at",
@@ -63,20 +53,34 @@ pub(crate) fn print_move(
     if !switch.moves {
         words.push_str(" already");
     } else if let Some(from) = switch.from {
-        words.push_str(&format!(" · it was {}", short(from)?));
+        words.push_str(&format!(" · it was {}", short(opened, from)?));
         if !dry_run {
             let session = session_arg::in_hint(global, opened.files.path(0));
             words.push_str(&format!(" (`bough switch{session} -` goes back)"));
         }
     }
-    ui.note(words);
+    Ok(words)
+}
+
+/// Reports on standard error where HEAD is after a switch.
+pub(crate) fn print_move(
+    global: &Global,
+    opened: &Opened,
+    switch: &Switch,
+    dry_run: bool,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
+    if ui.look.quiet {
+        return Ok(());
+    }
+    ui.note(place(global, opened, switch, dry_run)?);
     if let Some(part) = switch.part {
         let session = &opened.session;
         let why = match session.claude.may_be_passed_over(part, session.entries.key(part)) {
             true => "contains nothing that is sent, or was retracted",
             false => "is part of a reply, which loads as a whole with its results",
         };
-        ui.note(format_args!("note: {} {why}: the agent goes on here", short(part)?));
+        ui.note(format_args!("note: {} {why}: the agent goes on here", short(opened, part)?));
     }
     if !switch.moves {
         return Ok(());
@@ -88,17 +92,7 @@ pub(crate) fn print_move(
         ));
     }
     let path = opened.files.path(0);
-    match resume_command(opened.session.format, path) {
-        Some(command) => ui.hint(format_args!("resume with: {command}")),
-        None if opened.session.format == Format::Claude => {
-            let name = text::one_line(&path.file_name().unwrap_or_default().to_string_lossy());
-            ui.hint(format_args!(
-                "Claude Code opens a session by the name of its file, and `{name}` is not a session id: it can't open \
-                 this file"
-            ));
-        }
-        None => {}
-    }
+    hint_resume(opened, ui);
     if let Some(to) = switch.to
         && switch.prompt.is_none()
         && opened.session.entries.kind(to) == Kind::User
@@ -111,6 +105,22 @@ pub(crate) fn print_move(
         ));
     }
     Ok(())
+}
+
+/// Names the command that resumes a session, or says why there is none.
+fn hint_resume(opened: &Opened, ui: &mut Ui) {
+    let path = opened.files.path(0);
+    match resume_command(opened.session.format, path) {
+        Some(command) => ui.hint(format_args!("resume with: {command}")),
+        None if opened.session.format == Format::Claude => {
+            let name = text::one_line(&path.file_name().unwrap_or_default().to_string_lossy());
+            ui.hint(format_args!(
+                "Claude Code opens a session by the name of its file, and `{name}` is not a session id: it can't open \
+                 this file"
+            ));
+        }
+        None => {}
+    }
 }
 
 /// How many entries `log` would show at and before an entry.

@@ -133,21 +133,7 @@ fn exit_of(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
         return (error.exit(), error.kind(), error.hint());
     }
     if let Some(error) = error.downcast_ref::<store::Error>() {
-        let (exit, kind) = match error {
-            store::Error::NotFound { .. } => (Exit::NotFound, "not-found"),
-            store::Error::IsFolder { .. } => (Exit::NotFound, "is-folder"),
-            store::Error::Unlisted { .. } => (Exit::Io, "io"),
-            store::Error::Empty { .. } => (Exit::Unreadable, "empty"),
-            store::Error::UnknownFormat { .. } => (Exit::Unreadable, "unknown-format"),
-            store::Error::NoneInFolder { .. }
-            | store::Error::NoSession { .. }
-            | store::Error::Lost { .. } => (Exit::NotFound, "not-found"),
-            store::Error::SeveralSessions { .. } => (Exit::NotFound, "ambiguous"),
-            store::Error::Io { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => (Exit::Io, "permission"),
-                _ => (Exit::Io, "io"),
-            },
-        };
+        let (exit, kind) = judge_store_error(error);
         return (exit, kind, error.hint());
     }
     let place = error.downcast_ref().and_then(|refusal| match refusal {
@@ -155,18 +141,7 @@ fn exit_of(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
         _ => None,
     });
     if let Some(error) = error.downcast_ref::<ops::Error>().or(place) {
-        let (exit, kind) = match error {
-            ops::Error::NoRevision { .. } | ops::Error::Unresolved { .. } | ops::Error::NoHead { .. } => {
-                (Exit::NotFound, "not-found")
-            }
-            ops::Error::Ambiguous { .. } => (Exit::NotFound, "ambiguous"),
-            ops::Error::Malformed { .. } | ops::Error::BadLabel { .. } => (Exit::Usage, "usage"),
-            ops::Error::ReadOnly { .. } => (Exit::Refused, "read-only"),
-            ops::Error::NoPlace { .. } | ops::Error::Taken { .. } | ops::Error::Labeled { .. } => {
-                (Exit::Refused, "refused")
-            }
-            ops::Error::Io(_) => (Exit::Io, "io"),
-        };
+        let (exit, kind) = judge_error(error);
         return (exit, kind, error.hint());
     }
     if let Some(refusal) = error.downcast_ref::<store::write::Refusal>() {
@@ -193,7 +168,42 @@ fn exit_of(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
     (Exit::Bug, "bug", None)
 }
 
-/// Does the same for a refusal to write.
+/// Returns the exit status and the kind of an error about a file.
+fn judge_store_error(error: &store::Error) -> (Exit, &'static str) {
+    match error {
+        store::Error::NotFound { .. } => (Exit::NotFound, "not-found"),
+        store::Error::IsFolder { .. } => (Exit::NotFound, "is-folder"),
+        store::Error::Unlisted { .. } => (Exit::Io, "io"),
+        store::Error::Empty { .. } => (Exit::Unreadable, "empty"),
+        store::Error::UnknownFormat { .. } => (Exit::Unreadable, "unknown-format"),
+        store::Error::NoneInFolder { .. } | store::Error::NoSession { .. } | store::Error::Lost { .. } => {
+            (Exit::NotFound, "not-found")
+        }
+        store::Error::SeveralSessions { .. } => (Exit::NotFound, "ambiguous"),
+        store::Error::Io { source, .. } => match source.kind() {
+            io::ErrorKind::PermissionDenied => (Exit::Io, "permission"),
+            _ => (Exit::Io, "io"),
+        },
+    }
+}
+
+/// Returns the exit status and the kind of an error about the content of a session.
+fn judge_error(error: &ops::Error) -> (Exit, &'static str) {
+    match error {
+        ops::Error::NoRevision { .. } | ops::Error::Unresolved { .. } | ops::Error::NoHead { .. } => {
+            (Exit::NotFound, "not-found")
+        }
+        ops::Error::Ambiguous { .. } => (Exit::NotFound, "ambiguous"),
+        ops::Error::Malformed { .. } | ops::Error::BadLabel { .. } => (Exit::Usage, "usage"),
+        ops::Error::ReadOnly { .. } => (Exit::Refused, "read-only"),
+        ops::Error::NoPlace { .. } | ops::Error::Taken { .. } | ops::Error::Labeled { .. } => {
+            (Exit::Refused, "refused")
+        }
+        ops::Error::Io(_) => (Exit::Io, "io"),
+    }
+}
+
+/// Does the same as [`exit_of`] for a refusal to write.
 fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option<String>) {
     use store::write::Refusal;
     let (exit, kind) = match refusal {
