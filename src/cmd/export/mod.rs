@@ -209,13 +209,27 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         redaction.print_counts(ui);
         return Ok(Exit::Done);
     }
+    write_other(args, form, &read, &chosen, &mut redaction, output, ui)?;
+    Ok(Exit::Done)
+}
+
+/// Writes a session, or some of its entries, in another form than a page.
+fn write_other(
+    args: &Args,
+    form: Form,
+    read: &ThreadView,
+    chosen: &[Ix],
+    redaction: &mut Redaction,
+    output: Option<&Path>,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
     let written = match form {
-        Form::Jsonl => redacted_lines::session(&read.opened, &mut redaction)?,
+        Form::Jsonl => redacted_lines::session(&read.opened, redaction)?,
         Form::Md | Form::Txt | Form::Html => {
-            as_document(args, form, &read, &chosen, &mut redaction, ui)?.into_bytes()
+            as_document(args, form, read, chosen, redaction, ui)?.into_bytes()
         }
     };
-    write_document(&written, form, output, &read, ui)?;
+    write_document(&written, form, output, read, ui)?;
     ui.out().flush()?;
     if !ui.look.quiet {
         let what = match form {
@@ -226,9 +240,9 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     redaction.print_counts(ui);
     if form == Form::Jsonl {
-        hint_secrets(args, &redaction, ui);
+        hint_secrets(args, redaction, ui);
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Writes a document or a session to its file, or prints it.

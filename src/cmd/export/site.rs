@@ -17,7 +17,7 @@ use crate::ops::page::{self, Link, Listed};
 use crate::ops::redact::Redact;
 use crate::store::locate::Found;
 use crate::store::write::{Group, Refusal, leftovers};
-use crate::store::{self, locate};
+use crate::store::{self, Opened, locate};
 use crate::ui::{Ui, text};
 use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
@@ -38,19 +38,7 @@ pub(super) fn write(
     config: &Config,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
-    let Some(folder) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
-        let what = "several pages need a folder".into();
-        let option = if args.all { "--all" } else { "--project" };
-        let hint = format!("`bough export {option} -o FOLDER` writes them into a new folder");
-        return Err(Failure::Usage { what, hint }.into());
-    };
-    // What a killed export left is not a page.
-    let left = leftovers(folder);
-    let is_used = folder.symlink_metadata().is_ok_and(|facts| !facts.is_dir())
-        || folder.read_dir().is_ok_and(|inside| inside.flatten().any(|file| !left.contains(&file.path())));
-    if is_used && args.allow != Some(Allow::Overwrite) {
-        return Err(Refusal::Exists { path: folder.to_owned() }.into());
-    }
+    let folder = folder_of(args)?;
     let (family, mut failures) = learn(args, found, redaction, global, ui)?;
     store::make_folder(folder)?;
     let names = page_names(&family, redaction);
@@ -76,21 +64,7 @@ pub(super) fn write(
         listed.push(row(session, &names[at], redaction));
         first.get_or_insert(read.opened);
     }
-    let title = match listed.first() {
-        Some(first) if listed.iter().all(|row| row.folder == first.folder) && !first.folder.is_empty() => {
-            format!("Sessions of {}", first.folder)
-        }
-        _ => "Sessions".to_owned(),
-    };
-    let (home, text) = (folder.join(HOME), crate::ops::page::sessions(&title, &listed));
-    match first {
-        Some(opened) => {
-            let mut out = Output::create(&home)?;
-            out.write_all(text.as_bytes())?;
-            out.finish(&opened, Some(&group), ui)?;
-        }
-        None => store::replace_file(&home, text.as_bytes())?,
-    }
+    write_home(folder, &listed, first.as_ref(), &group, ui)?;
     group.end();
     if !ui.look.quiet {
         let folder = text::one_line(&folder.display().to_string());
@@ -98,6 +72,50 @@ pub(super) fn write(
     }
     redaction.print_counts(ui);
     Ok(failures.or(Exit::Done))
+}
+
+/// Returns the folder for the pages; refuses one with other files in it.
+fn folder_of(args: &Args) -> anyhow::Result<&Path> {
+    let Some(folder) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
+        let what = "several pages need a folder".into();
+        let option = if args.all { "--all" } else { "--project" };
+        let hint = format!("`bough export {option} -o FOLDER` writes them into a new folder");
+        return Err(Failure::Usage { what, hint }.into());
+    };
+    // What a killed export left is not a page.
+    let left = leftovers(folder);
+    let is_used = folder.symlink_metadata().is_ok_and(|facts| !facts.is_dir())
+        || folder.read_dir().is_ok_and(|inside| inside.flatten().any(|file| !left.contains(&file.path())));
+    if is_used && args.allow != Some(Allow::Overwrite) {
+        return Err(Refusal::Exists { path: folder.to_owned() }.into());
+    }
+    Ok(folder)
+}
+
+/// Writes the page that lists the others.
+fn write_home(
+    folder: &Path,
+    listed: &[Listed],
+    first: Option<&Opened>,
+    group: &Group,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
+    let title = match listed.first() {
+        Some(first) if listed.iter().all(|row| row.folder == first.folder) && !first.folder.is_empty() => {
+            format!("Sessions of {}", first.folder)
+        }
+        _ => "Sessions".to_owned(),
+    };
+    let (home, text) = (folder.join(HOME), crate::ops::page::sessions(&title, listed));
+    match first {
+        Some(opened) => {
+            let mut out = Output::create(&home)?;
+            out.write_all(text.as_bytes())?;
+            out.finish(opened, Some(group), ui)?;
+        }
+        None => store::replace_file(&home, text.as_bytes())?,
+    }
+    Ok(())
 }
 
 /// Reads all sessions once, and learns their secrets, so that each has the same mark on all pages.

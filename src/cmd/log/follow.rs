@@ -67,27 +67,7 @@ pub(super) fn follow(
             Behind::Known { keys, are_all: !opened.session.partial }
         };
         let was = end.byte();
-        let (same, next, now) = loop {
-            let same = end.still_there(&path)?;
-            match again.read(same) {
-                Ok(now) => {
-                    // It may have been written while it was opened.
-                    let is_same = end.still_there(&path)? == same;
-                    if is_same && same == Some(end.byte()) {
-                        break (same, end.after(&now), now);
-                    }
-                    let next = End::take(&now);
-                    if is_same && next.is_known() {
-                        break (same, next, now);
-                    }
-                }
-                // A program that rewrites a file truncates it first.
-                Err(error) if error.is_no_session() && !nobody_reads(&io::stdout()) => {
-                    std::thread::sleep(EVERY);
-                }
-                Err(error) => return Err(error.into()),
-            }
-        };
+        let (same, next, now) = read_again(&mut again, end, &path)?;
         if same != Some(was) {
             ui.note(format_args!(
                 "{} was truncated; new entries follow",
@@ -96,6 +76,32 @@ pub(super) fn follow(
         }
         behind = Some(same.map_or_else(known, Behind::Byte));
         (opened, end) = (now, next);
+    }
+}
+
+/// Reads a file that changed until it is the same before and after; returns how far it is the one that
+/// was printed, its new end, and the session.
+fn read_again(again: &mut Again, end: End, path: &Path) -> anyhow::Result<(Option<u64>, End, Opened)> {
+    loop {
+        let same = end.still_there(path)?;
+        match again.read(same) {
+            Ok(now) => {
+                // It may have been written while it was opened.
+                let is_same = end.still_there(path)? == same;
+                if is_same && same == Some(end.byte()) {
+                    return Ok((same, end.after(&now), now));
+                }
+                let next = End::take(&now);
+                if is_same && next.is_known() {
+                    return Ok((same, next, now));
+                }
+            }
+            // A program that rewrites a file truncates it first.
+            Err(error) if error.is_no_session() && !nobody_reads(&io::stdout()) => {
+                std::thread::sleep(EVERY);
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

@@ -48,7 +48,6 @@ pub(super) fn prompts(
     ui.page();
     let mut view = View::new(&opened);
     view.date = args.date.date;
-    let dates = view.date.width();
     let widest = format!("turn:{}", turns.len()).len();
     for (number, turn) in rows {
         let turn_name = format!("turn:{number}");
@@ -57,28 +56,34 @@ pub(super) fn prompts(
             write!(ui.out(), "{}{end}", rows::to_json(&PromptRow::read(&opened, &view, number, turn)?))?;
             continue;
         }
-        let (id, age, said) = match &turn.prompt {
-            Prompt::Entry(ix) => {
-                let age = view.date.format(opened.session.entries.time(*ix), view.now);
-                (view.short_id(*ix)?, age, view.summary(*ix)?)
-            }
-            Prompt::Queued { line, queued, .. } => {
-                (format!("line {line}"), String::new(), text::one_line(&queued.text))
-            }
-        };
-        let row = format!("{}  {}  {age:>dates$}  ", text::pad(&turn_name, widest), text::pad(&id, 8));
-        let room = ui.look.width.saturating_sub(text::width(&row));
-        let (name, id) = (text::pad(&turn_name, widest), text::pad(&id, 8));
-        let row = format!(
-            "{}  {}  {}  {}",
-            ui.paint(Ink::Label, name),
-            ui.paint(Ink::Id, id),
-            ui.paint(Ink::Quiet, format!("{age:>dates$}")),
-            text::fit(&said, room)
-        );
+        let row = shown(&opened, &mut view, turn, &text::pad(&turn_name, widest), ui)?;
         writeln!(ui.out(), "{}", row.trim_end())?;
     }
     Ok(Exit::Done)
+}
+
+/// Returns a prompt as a row.
+fn shown(opened: &Opened, view: &mut View<'_>, turn: &Turn, name: &str, ui: &Ui) -> anyhow::Result<String> {
+    let dates = view.date.width();
+    let (id, age, said) = match &turn.prompt {
+        Prompt::Entry(ix) => {
+            let age = view.date.format(opened.session.entries.time(*ix), view.now);
+            (view.short_id(*ix)?, age, view.summary(*ix)?)
+        }
+        Prompt::Queued { line, queued, .. } => {
+            (format!("line {line}"), String::new(), text::one_line(&queued.text))
+        }
+    };
+    let row = format!("{name}  {}  {age:>dates$}  ", text::pad(&id, 8));
+    let room = ui.look.width.saturating_sub(text::width(&row));
+    let id = text::pad(&id, 8);
+    Ok(format!(
+        "{}  {}  {}  {}",
+        ui.paint(Ink::Label, name),
+        ui.paint(Ink::Id, id),
+        ui.paint(Ink::Quiet, format!("{age:>dates$}")),
+        text::fit(&said, room)
+    ))
 }
 
 /// A prompt: log --prompts.

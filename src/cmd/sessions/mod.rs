@@ -135,14 +135,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         return lost::list(args, now, ui);
     }
     let mut found = found(args, global, config, ui)?;
-    if let Some(since) = &args.since {
-        let since = time::parse(since, now)?;
-        found.retain(|found| time(found.modified()) >= since);
-    }
-    if let Some(until) = &args.until {
-        let until = time::parse(until, now)?;
-        found.retain(|found| time(found.modified()) <= until);
-    }
+    keep_wanted_time(&mut found, args, now)?;
     let by = Sort::parse(&args.sort)?;
     if by.needs_no_reading()
         && args.agent.is_none()
@@ -179,28 +172,59 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     by.rows(&mut rows, Row::line);
     let left_out = args.max_count.map_or(0, |most| rows.len().saturating_sub(most));
     rows.truncate(rows.len() - left_out);
+    print_rows(&rows, args, global, now, &mut failures, ui)?;
+    session_arg::report_remains(&remains(args, config)?, ui);
+    if !rows.is_empty() || !failures.is_empty() {
+        return Ok(failures.or(Exit::Done));
+    }
+    let exit = scope::none_found(ui);
+    hint_elsewhere(args, ui);
+    Ok(exit)
+}
+
+/// Leaves out the files that changed before or after the wanted time.
+fn keep_wanted_time(found: &mut Vec<Found>, args: &Args, now: Time) -> anyhow::Result<()> {
+    if let Some(since) = &args.since {
+        let since = time::parse(since, now)?;
+        found.retain(|found| time(found.modified()) >= since);
+    }
+    if let Some(until) = &args.until {
+        let until = time::parse(until, now)?;
+        found.retain(|found| time(found.modified()) <= until);
+    }
+    Ok(())
+}
+
+fn print_rows(
+    rows: &[Row],
+    args: &Args,
+    global: &Global,
+    now: Time,
+    failures: &mut Failures,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
     let end = if args.null { '\0' } else { '\n' };
     if args.paths {
-        for row in &rows {
+        for row in rows {
             let path = row.path.display().to_string();
             let path = ui.look.shown(&path);
             write!(ui.out(), "{path}{end}")?;
         }
     } else if args.tree {
-        tree(&rows, args, global, now, &mut failures, ui)?;
+        tree(rows, args, global, now, failures, ui)?;
     } else if ui.look.json {
-        for row in &rows {
+        for row in rows {
             write!(ui.out(), "{}{end}", rows::to_json(&row.json_row()))?;
         }
     } else {
         let lines: Vec<Line<'_>> = rows.iter().map(Row::line).collect();
         table::print(&lines, &[], with_folder(args), args.date.date, now, ui)?;
     }
-    session_arg::report_remains(&remains(args, config)?, ui);
-    if !rows.is_empty() || !failures.is_empty() {
-        return Ok(failures.or(Exit::Done));
-    }
-    let exit = scope::none_found(ui);
+    Ok(())
+}
+
+/// Says where there may be sessions, if none were found.
+fn hint_elsewhere(args: &Args, ui: &mut Ui) {
     if !args.scope.all && !args.scope.is_list() && args.folders.is_empty() {
         let hint = session_arg::moved_hint();
         ui.hint(hint.as_deref().unwrap_or("`--all` lists the sessions of all projects"));
@@ -209,7 +233,6 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     {
         ui.hint("a folder is a project, a store, or has session files in it; `--all` lists the sessions of all projects");
     }
-    Ok(exit)
 }
 
 /// The files that are looked at.

@@ -92,23 +92,7 @@ fn group_table(
     let is_branch = what == [By::Branch];
     let has_tokens = what.iter().all(|what| what.has_tokens());
     let most = by.values().map(|group| group.sum.all_taken().usage.tokens()).max().unwrap_or(0);
-    let mut heads: Vec<&str> = what.iter().map(|what| what.name()).collect();
-    let names = heads.len();
-    if has_tokens {
-        heads.extend(["entries", "replies", "in", "out", "cache read", "cache write", "cost", ""]);
-    } else if what.contains(&By::File) {
-        heads.extend(["reads", "changes"]);
-    } else {
-        heads.extend(["calls", "results", "errors"]);
-    }
-    let mut right: Vec<usize> = (names..heads.len()).collect();
-    if has_tokens {
-        right.pop();
-    }
-    if is_branch {
-        right.extend([heads.len(), heads.len() + 1]);
-        heads.extend(["path: entries", "tokens"]);
-    }
+    let (heads, right) = heads(what);
     let mut groups: Vec<Group> = by.into_values().collect();
     if let Some(at) = what.iter().position(|what| *what == By::Session) {
         let titles = titles(sessions);
@@ -149,6 +133,29 @@ fn group_table(
         table.add_row(cells);
     }
     table.print(ui)
+}
+
+/// Returns the heads of the columns, and which of them are aligned to the right.
+fn heads(what: &[By]) -> (Vec<&'static str>, Vec<usize>) {
+    let mut heads: Vec<&str> = what.iter().map(|what| what.name()).collect();
+    let names = heads.len();
+    let has_tokens = what.iter().all(|what| what.has_tokens());
+    if has_tokens {
+        heads.extend(["entries", "replies", "in", "out", "cache read", "cache write", "cost", ""]);
+    } else if what.contains(&By::File) {
+        heads.extend(["reads", "changes"]);
+    } else {
+        heads.extend(["calls", "results", "errors"]);
+    }
+    let mut right: Vec<usize> = (names..heads.len()).collect();
+    if has_tokens {
+        right.pop();
+    }
+    if what == [By::Branch] {
+        right.extend([heads.len(), heads.len() + 1]);
+        heads.extend(["path: entries", "tokens"]);
+    }
+    (heads, right)
 }
 
 /// Returns the name of each session that has one, with its id if another has the same.
