@@ -9,7 +9,7 @@ use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::format::claude::stored_results;
 use crate::fsck::{self, Check};
-use crate::model::{Change, Count, Ix, Piece, Plan, Planned, Span, Target};
+use crate::model::{Change, Count, Ix, Piece, Plan, Planned, Span, Target, Time};
 use crate::ops::export::{self, Export};
 use crate::ops::{label, revision, switch};
 use crate::store;
@@ -86,12 +86,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         false => (entry, None),
     };
     let is_empty = prompt.as_ref().is_some_and(|(is_first, _)| *is_first);
-    if is_empty && matches!(opened.session.format, Format::Claude | Format::Chimera) {
-        return Err(crate::ops::Error::NoPlace {
-            what: "there is nothing before the first prompt, and this agent has no empty sessions".into(),
-            instead: Some("start the agent without a session".into()),
-        }
-        .into());
+    if is_empty {
+        check_has_empty_sessions(opened.session.format)?;
     }
     let cwd = match &args.cwd {
         Some(folder) => Some(real_folder(folder)?),
@@ -107,14 +103,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         Some(named) => named,
         None => export::session_id(format, &mut ids, now),
     };
-    let to = match args.output_file() {
-        Some(folder) if folder.is_dir() => Some(folder.join(export::file_name(format, &session, now))),
-        Some(path) => Some(path.to_owned()),
-        None if args.store => {
-            Some(folder_in_store(&opened, cwd.as_deref())?.join(export::file_name(format, &session, now)))
-        }
-        None => None,
-    };
+    let to = new_file(args, &opened, &session, cwd.as_deref(), now)?;
     let (files, mut left) = files_beside(&opened, from.as_deref())?;
     let moved = match &to {
         Some(to) if format == Format::Claude => {
@@ -199,6 +188,34 @@ fn check_rewind(args: &Args) -> Result<(), Failure> {
         });
     }
     Ok(())
+}
+
+/// Refuses an empty session if the agent has none.
+fn check_has_empty_sessions(format: Format) -> Result<(), crate::ops::Error> {
+    if matches!(format, Format::Claude | Format::Chimera) {
+        return Err(crate::ops::Error::NoPlace {
+            what: "there is nothing before the first prompt, and this agent has no empty sessions".into(),
+            instead: Some("start the agent without a session".into()),
+        });
+    }
+    Ok(())
+}
+
+/// Returns the file of the new session; `None` if it is printed.
+fn new_file(
+    args: &Args,
+    opened: &Opened,
+    session: &str,
+    cwd: Option<&str>,
+    now: Time,
+) -> anyhow::Result<Option<PathBuf>> {
+    let name = || export::file_name(opened.session.format, session, now);
+    Ok(match args.output_file() {
+        Some(folder) if folder.is_dir() => Some(folder.join(name())),
+        Some(path) => Some(path.to_owned()),
+        None if args.store => Some(folder_in_store(opened, cwd)?.join(name())),
+        None => None,
+    })
 }
 
 /// Returns the files of the session that may be copied beside the new one, and those that never are.

@@ -164,6 +164,32 @@ pub(super) enum Revisions {
     Set,
 }
 
+/// Returns the ends of branches, and the entries whose id begins with what is typed.
+fn entries_that_begin(opened: &Opened, typed: &str) -> Vec<(String, Ix)> {
+    let (session, source) = (&opened.session, &opened.files);
+    let mut out = Vec::new();
+    let tips: Vec<Ix> =
+        branches::list(session, branches::BranchRule::Conversation).iter().map(|one| one.tip).collect();
+    let others = session.tree.entries_in_tree().rev().filter(|_| !typed.is_empty());
+    let start = &typed.as_bytes()[..typed.len().min(8)];
+    let fits = |ix: &Ix| {
+        let id = session.entries.id_start(*ix);
+        // An entry without an id is named by its line.
+        id.starts_with(start) || id.is_empty()
+    };
+    let all: Vec<Ix> = tips.into_iter().rev().chain(others).filter(fits).collect();
+    let short = ids::ShortIds::default();
+    for ix in at_most(all, |ix| session.entries.id_start(ix)) {
+        // A word that is longer than a short id is completed to the whole id.
+        let id = short.short_id(session, source, ix);
+        let whole = id.as_ref().is_ok_and(|id| id.len() < typed.len());
+        if let Ok(id) = if whole { ids::id(session, source, ix) } else { id } {
+            out.push((id, ix));
+        }
+    }
+    out
+}
+
 /// Returns revisions; for a range, its last side.
 ///
 /// Labels, HEAD, the last prompts and the ends of branches come first; once the word has begun, any
@@ -219,24 +245,8 @@ pub(super) fn revisions(opened: &Opened, current: &str, wanted: Revisions) -> Ve
         }
     }
     let (prefix, typed) = last.strip_prefix("id:").map_or(("", last), |typed| ("id:", typed));
-    let tips: Vec<Ix> =
-        branches::list(session, branches::BranchRule::Conversation).iter().map(|one| one.tip).collect();
-    let others = session.tree.entries_in_tree().rev().filter(|_| !typed.is_empty());
-    let start = &typed.as_bytes()[..typed.len().min(8)];
-    let fits = |ix: &Ix| {
-        let id = session.entries.id_start(*ix);
-        // An entry without an id is named by its line.
-        id.starts_with(start) || id.is_empty()
-    };
-    let all: Vec<Ix> = tips.into_iter().rev().chain(others).filter(fits).collect();
-    let short = ids::ShortIds::default();
-    for ix in at_most(all, |ix| session.entries.id_start(ix)) {
-        // A word that is longer than a short id is completed to the whole id.
-        let id = short.short_id(session, source, ix);
-        let whole = id.as_ref().is_ok_and(|id| id.len() < typed.len());
-        if let Ok(id) = if whole { ids::id(session, source, ix) } else { id } {
-            offer(format!("{prefix}{id}"), Some(ix));
-        }
+    for (id, ix) in entries_that_begin(opened, typed) {
+        offer(format!("{prefix}{id}"), Some(ix));
     }
     out
 }

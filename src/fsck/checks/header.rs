@@ -1,7 +1,7 @@
 //! Checks of headers, versions, and the file as a whole.
 
 use super::{Finder, Original, Same};
-use crate::format::{Format, NoteKind, OtherKind};
+use crate::format::{Format, Note, NoteKind, OtherKind};
 use crate::fsck::lines::title_slot;
 use crate::fsck::table::Check;
 use crate::json::member_at;
@@ -64,51 +64,56 @@ impl Finder<'_> {
         }
     }
 
+    /// Checks the first header, and reports the further ones.
+    fn first_header(&mut self, first: &Note, further: &[&Note]) -> io::Result<()> {
+        let session = self.session;
+        // No release wrote the format of the design document, so it is unknown what its
+        // header needs.
+        if first.key == Key::NONE && session.format != Format::PiDesign {
+            self.report_at(Check::MissingHeader, u64::from(first.line), first.offset, || {
+                "the id of the header is missing or not a string".into()
+            });
+        }
+        let time = member_at(&self.bytes(first)?, &["timestamp"]).map(<[u8]>::to_vec);
+        let is_time = session.header.as_ref().is_some_and(|header| header.time.is_some());
+        if let Some(time) = time.filter(|_| !is_time) {
+            let time = String::from_utf8_lossy(&time).into_owned();
+            self.report_at(Check::BadTimestamp, u64::from(first.line), first.offset, || {
+                format!("the time of the header can't be read: {time}")
+            });
+        }
+        if first.entry.0 > 0 {
+            let line = u64::from(first.line);
+            let message = || format!("{} entries are before the header", first.entry.0);
+            self.report_at(Check::HeaderNotFirst, line, first.offset, message);
+        }
+        if !further.is_empty() {
+            let original = Original::new(self.bytes(first)?, session.format);
+            for further in further {
+                let same = original.compare(&self.bytes(further)?) == Same::All;
+                self.report_at(
+                    Check::DuplicateHeader,
+                    u64::from(further.line),
+                    further.offset,
+                    || match same {
+                        true => "a copy of the header".into(),
+                        false => "a second header, different from the first".into(),
+                    },
+                );
+                if !same {
+                    self.mark_unrepairable();
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn header_of_pi(&mut self) -> io::Result<()> {
         let session = self.session;
         let headers: Vec<_> = self.notes_of(NoteKind::Header).collect();
         match headers.first() {
             None => self.file(Check::MissingHeader, || "the file has no header".into()),
-            Some(first) => {
-                // No release wrote the format of the design document, so it is unknown what its
-                // header needs.
-                if first.key == Key::NONE && session.format != Format::PiDesign {
-                    self.report_at(Check::MissingHeader, u64::from(first.line), first.offset, || {
-                        "the id of the header is missing or not a string".into()
-                    });
-                }
-                let time = member_at(&self.bytes(first)?, &["timestamp"]).map(<[u8]>::to_vec);
-                let is_time = session.header.as_ref().is_some_and(|header| header.time.is_some());
-                if let Some(time) = time.filter(|_| !is_time) {
-                    let time = String::from_utf8_lossy(&time).into_owned();
-                    self.report_at(Check::BadTimestamp, u64::from(first.line), first.offset, || {
-                        format!("the time of the header can't be read: {time}")
-                    });
-                }
-                if first.entry.0 > 0 {
-                    let line = u64::from(first.line);
-                    let message = || format!("{} entries are before the header", first.entry.0);
-                    self.report_at(Check::HeaderNotFirst, line, first.offset, message);
-                }
-                if headers.len() > 1 {
-                    let original = Original::new(self.bytes(first)?, session.format);
-                    for further in &headers[1..] {
-                        let same = original.compare(&self.bytes(further)?) == Same::All;
-                        self.report_at(
-                            Check::DuplicateHeader,
-                            u64::from(further.line),
-                            further.offset,
-                            || match same {
-                                true => "a copy of the header".into(),
-                                false => "a second header, different from the first".into(),
-                            },
-                        );
-                        if !same {
-                            self.mark_unrepairable();
-                        }
-                    }
-                }
-            }
+            Some(first) => self.first_header(first, &headers[1..])?,
         }
         let slot = session.others.first().filter(|other| other.kind == OtherKind::Title);
         if let Some(slot) = slot
@@ -120,6 +125,12 @@ impl Finder<'_> {
         if session.format == Format::PiV1 {
             return Ok(());
         }
+        self.entries_without_id()
+    }
+
+    /// Checks the ids of the entries of pi.
+    fn entries_without_id(&mut self) -> io::Result<()> {
+        let session = self.session;
         // A misplaced title slot does not count as an entry, unless it hides the session.
         let is_entry =
             |ix: &Ix| session.entries.ty(*ix) != "title" || ix.index() + 1 == session.entries.len();

@@ -214,15 +214,8 @@ impl Round<'_> {
                 given.push(String::new());
                 continue;
             }
-            // If the next entry names a parent that does not exist, this is the entry that lost
-            // that id.
             let next = Ix(ix.0 + 1);
-            let lost = (next.index() < session.entries.len() && session.tree.link(next) == Parent::Missing)
-                .then(|| draft.bytes(next))
-                .transpose()?
-                .and_then(|line| string_of(&line, names.parent))
-                .filter(|id| !id.is_empty() && !draft.restored.contains(id))
-                .filter(|id| !self.recovery.deep.contains(&Key::hash(id.as_bytes())));
+            let lost = self.lost_id(draft, next)?;
             let is_number = numbers.contains(&ix);
             let children: Vec<Ix> = if is_number { session.tree.children(ix).collect() } else { Vec::new() };
             let id = match lost.filter(|_| children.is_empty()) {
@@ -267,6 +260,19 @@ impl Round<'_> {
             given.push(id);
         }
         Ok(())
+    }
+
+    /// Returns the id that an entry lost: if the next one names a parent that does not exist, it is
+    /// that.
+    fn lost_id(&self, draft: &mut Draft<'_>, next: Ix) -> io::Result<Option<String>> {
+        let session = self.session;
+        let names = session.format.names();
+        Ok((next.index() < session.entries.len() && session.tree.link(next) == Parent::Missing)
+            .then(|| draft.bytes(next))
+            .transpose()?
+            .and_then(|line| string_of(&line, names.parent))
+            .filter(|id| !id.is_empty() && !draft.restored.contains(id))
+            .filter(|id| !self.recovery.deep.contains(&Key::hash(id.as_bytes()))))
     }
 
     /// Repairs entries with the id of another.

@@ -201,30 +201,14 @@ fn defused_line(line: &str, in_table: bool) -> String {
         let tail = &rest[at..];
         match tail.as_bytes()[0] {
             b'`' => {
-                let run = tail.bytes().take_while(|byte| *byte == b'`').count();
-                let ticks = &tail[..run];
-                // Code, if it ends on this line; else the signs say nothing.
-                let end = tail[run..].match_indices(ticks).find(|(end, _)| {
-                    let before = tail[run..][..*end].ends_with('`');
-                    let after = tail[run + end + run..].starts_with('`');
-                    !before && !after
-                });
-                // Before readers look for code, they look for definitions of links
-                // and divide the rows of a table.
-                let is_cut = |code: &str| {
-                    code.contains("]:") && line.contains('[')
-                        || in_table && code.contains('|') && code.contains('<')
-                };
-                match end.filter(|(end, _)| !is_cut(&tail[run..][..*end])) {
-                    Some((end, _)) => {
-                        out.push_str(&tail[..run + end + run]);
-                        rest = &tail[run + end + run..];
+                let (run, end) = code_at_start(line, tail, in_table);
+                match end {
+                    Some(end) => {
+                        out.push_str(&tail[..end]);
+                        rest = &tail[end..];
                     }
                     None => {
-                        ticks.chars().for_each(|tick| {
-                            out.push('\\');
-                            out.push(tick);
-                        });
+                        (0..run).for_each(|_| out.push_str("\\`"));
                         rest = &tail[run..];
                     }
                 }
@@ -272,6 +256,25 @@ fn defused_line(line: &str, in_table: bool) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Returns how many signs begin the code at the start of `tail`, and where it ends if it is code: it has to
+/// end on this line, else the signs say nothing.
+fn code_at_start(line: &str, tail: &str, in_table: bool) -> (usize, Option<usize>) {
+    let run = tail.bytes().take_while(|byte| *byte == b'`').count();
+    let ticks = &tail[..run];
+    let end = tail[run..].match_indices(ticks).find(|(end, _)| {
+        let before = tail[run..][..*end].ends_with('`');
+        let after = tail[run + end + run..].starts_with('`');
+        !before && !after
+    });
+    // Before readers look for code, they look for definitions of links
+    // and divide the rows of a table.
+    let is_cut = |code: &str| {
+        code.contains("]:") && line.contains('[') || in_table && code.contains('|') && code.contains('<')
+    };
+    let end = end.filter(|(end, _)| !is_cut(&tail[run..][..*end]));
+    (run, end.map(|(end, _)| run + end + run))
 }
 
 /// Whether an address leads to the web, to mail, or to a place beside the document. Entities may hide a scheme.

@@ -33,34 +33,7 @@ pub(super) fn plan(
     // is ignored.
     let plain = before_it_was_gone(whole.session, whole.source, options.entry)?;
     let mut graph = ClaudeGraph::new(plain.as_ref().unwrap_or(session));
-    let (entries, beside, head) = if options.subtree {
-        let (entries, head) = subtree(session, &mut graph, options.entry);
-        let is_turn = |ix: &Ix| session.entries.kind(*ix).is_turn();
-        if !entries.iter().any(is_turn) {
-            return Err(Error::NoPlace {
-                what: format!(
-                    "there is no turn at or after {}, so the agent would not open the session",
-                    whole.name(options.entry)?
-                ),
-                instead: None,
-            });
-        }
-        (entries, 0, head)
-    } else {
-        let leaf = graph.leaf_at(options.entry);
-        let (Some(turn), Some(from)) = (leaf.turn, leaf.from) else {
-            return Err(Error::NoPlace {
-                what: format!(
-                    "there is no turn at or before {}, so the agent would not open the session",
-                    whole.name(options.entry)?
-                ),
-                instead: None,
-            });
-        };
-        let main_path = graph.sent_path(from);
-        let beside = main_path.iter().filter(|step| matches!(step.way, Way::Part | Way::Answer)).count();
-        (main_path.into_iter().map(|step| step.entry).collect::<Vec<Ix>>(), beside, Some(turn))
-    };
+    let Chosen { entries, beside, head } = chosen(whole, &mut graph, options)?;
     let taken: HashSet<Ix> = entries.iter().copied().collect();
     // Claude Code does not open a session that ends in a sidechain: the messages of a subagent
     // become the conversation.
@@ -97,6 +70,51 @@ pub(super) fn plan(
     copy.pointer(head)?;
     let plan = created(options, copy.pieces, copy.changes);
     Ok(Export { plan, entries: entries.len(), beside, head, taken })
+}
+
+/// The entries to copy.
+struct Chosen {
+    entries: Vec<Ix>,
+    /// How many of them are other parts or results of replies.
+    beside: usize,
+    head: Option<Ix>,
+}
+
+/// Returns the entries to copy; refuses if there is no turn among them.
+fn chosen(
+    whole: Snapshot<'_>,
+    graph: &mut ClaudeGraph<'_>,
+    options: &ExportOptions,
+) -> Result<Chosen, Error> {
+    let session = whole.session;
+    Ok(if options.subtree {
+        let (entries, head) = subtree(session, graph, options.entry);
+        let is_turn = |ix: &Ix| session.entries.kind(*ix).is_turn();
+        if !entries.iter().any(is_turn) {
+            return Err(Error::NoPlace {
+                what: format!(
+                    "there is no turn at or after {}, so the agent would not open the session",
+                    whole.name(options.entry)?
+                ),
+                instead: None,
+            });
+        }
+        Chosen { entries, beside: 0, head }
+    } else {
+        let leaf = graph.leaf_at(options.entry);
+        let (Some(turn), Some(from)) = (leaf.turn, leaf.from) else {
+            return Err(Error::NoPlace {
+                what: format!(
+                    "there is no turn at or before {}, so the agent would not open the session",
+                    whole.name(options.entry)?
+                ),
+                instead: None,
+            });
+        };
+        let main_path = graph.sent_path(from);
+        let beside = main_path.iter().filter(|step| matches!(step.way, Way::Part | Way::Answer)).count();
+        Chosen { entries: main_path.into_iter().map(|step| step.entry).collect(), beside, head: Some(turn) }
+    })
 }
 
 /// Returns the nearest copied entry above each copied entry.

@@ -177,36 +177,13 @@ impl Writer {
             return Ok(state);
         }
         if let Some(item) = known.filter(|item| item.bytes <= len && item.parts.len() < MOST_PARTS) {
-            for part in &item.parts {
-                let at: u64 = state.parts.iter().map(|part: &Part| part.bytes).sum();
-                let mut own = Sha256::new();
-                let before = whole.clone();
-                stamp::each_block(&file, at, part.bytes, |block| {
-                    own.update(block);
-                    whole.update(block);
-                    Ok(())
-                })?;
-                if hex(&own.finalize()) != part.sha256 {
-                    whole = before;
-                    break;
-                }
-                state.parts.push(part.clone());
-            }
+            add_known_parts(&mut state, &file, &item.parts, &mut whole)?;
         }
         let mut at: u64 = state.parts.iter().map(|part| part.bytes).sum();
         let is_one_part = at == 0 && len <= PART;
         while at < len {
-            // Some parts at a time, packed by all processors.
-            let many = rayon::current_num_threads() as u64 * 2;
-            let mut blocks = Vec::new();
-            while at < len && (blocks.len() as u64) < many {
-                let block = stamp::read_at(&file, at, (len - at).min(PART) as usize)?;
-                if block.is_empty() {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-                at += block.len() as u64;
-                blocks.push(block);
-            }
+            let blocks = next_blocks(&file, at, len)?;
+            at += blocks.iter().map(|block| block.len() as u64).sum::<u64>();
             let pack = |block: &Vec<u8>| self.archive.pack(block, &self.trusted);
             let mut hash_all = || blocks.iter().for_each(|block| whole.update(block));
             let made: io::Result<Vec<(Part, u64)>> = match blocks.len() {
@@ -430,4 +407,39 @@ impl Archive {
         new.is_gone();
         Ok((part, packed.len() as u64))
     }
+}
+
+/// Adds the stored parts that a file still begins with.
+fn add_known_parts(state: &mut State, file: &File, parts: &[Part], whole: &mut Sha256) -> io::Result<()> {
+    for part in parts {
+        let at: u64 = state.parts.iter().map(|part: &Part| part.bytes).sum();
+        let mut own = Sha256::new();
+        let before = whole.clone();
+        stamp::each_block(file, at, part.bytes, |block| {
+            own.update(block);
+            whole.update(block);
+            Ok(())
+        })?;
+        if hex(&own.finalize()) != part.sha256 {
+            *whole = before;
+            break;
+        }
+        state.parts.push(part.clone());
+    }
+    Ok(())
+}
+
+/// Reads the next parts of a file: so many that all processors can pack them.
+fn next_blocks(file: &File, mut at: u64, len: u64) -> io::Result<Vec<Vec<u8>>> {
+    let many = rayon::current_num_threads() as u64 * 2;
+    let mut blocks = Vec::new();
+    while at < len && (blocks.len() as u64) < many {
+        let block = stamp::read_at(file, at, (len - at).min(PART) as usize)?;
+        if block.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        at += block.len() as u64;
+        blocks.push(block);
+    }
+    Ok(blocks)
 }

@@ -139,6 +139,19 @@ impl Finder<'_> {
         self.findings.list.iter().filter_map(|finding| Some((finding.entry?, finding.check))).collect()
     }
 
+    /// Returns which entry of the path the compaction at `at` names as the first kept one.
+    fn first_kept(&self, path: &[Ix], at: usize) -> io::Result<Option<usize>> {
+        let session = self.session;
+        Ok(if session.format == Format::PiV1 {
+            // The kept entry is named by its position among the lines.
+            let kept = kept_in_version_1(session, &self.line(path[at])?);
+            kept.and_then(|kept| path[..at].iter().position(|ix| *ix == kept))
+        } else {
+            let kept = self.notes_of(NoteKind::Kept).find(|note| note.entry == path[at]);
+            kept.and_then(|kept| path[..at].iter().position(|ix| session.entries.key(*ix) == kept.key))
+        })
+    }
+
     /// Returns what the columns reveal about the calls and results on the part of the path that is
     /// sent.
     fn pairing(&self, side: &Diagnostics, path: &[Ix]) -> io::Result<Pairing> {
@@ -152,16 +165,7 @@ impl Finder<'_> {
         let from = match compaction.filter(|_| !chimera) {
             None => None,
             Some(at) => {
-                let first = if version_1 {
-                    // The kept entry is named by its position among the lines.
-                    let kept = kept_in_version_1(session, &self.line(path[at])?);
-                    kept.and_then(|kept| path[..at].iter().position(|ix| *ix == kept))
-                } else {
-                    let kept = self.notes_of(NoteKind::Kept).find(|note| note.entry == path[at]);
-                    kept.and_then(|kept| {
-                        path[..at].iter().position(|ix| session.entries.key(*ix) == kept.key)
-                    })
-                };
+                let first = self.first_kept(path, at)?;
                 Some(first.unwrap_or(at))
             }
         };
