@@ -10,6 +10,7 @@ use crate::format::{Block, Format, Session};
 use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::turns::Thread;
 use crate::ops::{Snapshot, ids, revision};
+use crate::store::Opened;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
@@ -62,18 +63,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (named, revisions) = (words.session(), &words.revisions[..]);
     let opened = session_arg::session(global, named, ui)?;
     let (session, source) = (&opened.session, &opened.files);
-    let at = match revisions {
-        [] => Context::position(session),
-        [revision] => match revision::resolve_one(session, source, revision)? {
-            // At HEAD, what the agent notes after it has a part in what is sent.
-            ix if session.head.entry == Some(ix) => Context::position(session),
-            ix => Some(ix),
-        },
-        [_, second, ..] => {
-            let what = format!("`{second}`: expected only one entry");
-            return Err(Failure::Usage { what, hint: "give one revision".into() }.into());
-        }
-    };
+    let at = position(&opened, revisions)?;
     let mut context = Context::build(session, source, at)?;
     if let Some(at) = at.filter(|_| session.format == Format::Claude) {
         leave_compacted(&mut context, Snapshot { session, source }, at)?;
@@ -100,6 +90,23 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         show.messages(args.oneline, ui)?;
     }
     Ok(Exit::Done)
+}
+
+/// Returns the entry up to which the context is built: HEAD if none is named.
+fn position(opened: &Opened, revisions: &[String]) -> anyhow::Result<Option<Ix>> {
+    let (session, source) = (&opened.session, &opened.files);
+    Ok(match revisions {
+        [] => Context::position(session),
+        [revision] => match revision::resolve_one(session, source, revision)? {
+            // At HEAD, what the agent notes after it has a part in what is sent.
+            ix if session.head.entry == Some(ix) => Context::position(session),
+            ix => Some(ix),
+        },
+        [_, second, ..] => {
+            let what = format!("`{second}`: expected only one entry");
+            return Err(Failure::Usage { what, hint: "give one revision".into() }.into());
+        }
+    })
 }
 
 /// Adds the entries of the path that are before the last compaction of Claude Code: the client does not load

@@ -191,8 +191,6 @@ fn plan(
 ) -> anyhow::Result<(Plan, (usize, usize))> {
     let (one, other) = (opened.files.path(0), second.files.path(0));
     let mut plan = Plan { verb: "join".into(), ..Plan::default() };
-    let old = opened.session.files[0].bytes;
-    let size: u64 = joined.pieces.iter().map(Piece::bytes).sum();
     let is_in_place = matches!(to, To::File(path) if is_same(path, one));
     let is_unchanged =
         matches!(joined.relation, Relation::Equal | Relation::FirstHasAll) && joined.added == 0;
@@ -201,6 +199,23 @@ fn plan(
         return Ok((plan, (0, 0)));
     }
     no_new_errors_of(&[opened, second], &Planned::new(&opened.files, &joined.pieces), one)?;
+    plan.changes.extend(new_ids(joined, other));
+    let mut made = (0, 0);
+    let (change, target) = written(opened, joined, to, is_in_place);
+    plan.changes.push(change);
+    plan.targets.push(target);
+    if let To::File(path) = to {
+        let sources: &[&Path] = if is_in_place { &[other] } else { &[one, other] };
+        made = add_companions(opened.session.format, sources, path, &mut plan)?;
+    }
+    add_removal(args, opened, &mut plan);
+    Ok((plan, made))
+}
+
+/// Returns what is written: the change, and the target.
+fn written(opened: &Opened, joined: &Joined, to: To<'_>, is_in_place: bool) -> (Change, Target) {
+    let old = opened.session.files[0].bytes;
+    let size: u64 = joined.pieces.iter().map(Piece::bytes).sum();
     let counts = format!(
         "{} of the first copy, {} of the second",
         Count("entry", "entries", joined.own.0),
@@ -213,28 +228,20 @@ fn plan(
         why: counts.clone(),
         ..Change::default()
     };
-    plan.changes.extend(new_ids(joined, other));
-    let mut made = (0, 0);
+    let pieces = joined.pieces.clone();
     match to {
         To::File(_) if is_in_place => {
-            plan.changes.push(change("rewrite", None, size as i64 - old as i64));
-            plan.targets.push(Target::Rewrite { file: 0, pieces: joined.pieces.clone() });
+            let change = change("rewrite", None, size as i64 - old as i64);
+            (change, Target::Rewrite { file: 0, pieces })
         }
         To::File(path) => {
-            plan.changes.push(change("create", Some(path.to_owned()), size as i64));
-            plan.targets.push(Target::Create { path: Some(path.to_owned()), pieces: joined.pieces.clone() });
+            let path = Some(path.to_owned());
+            (change("create", path.clone(), size as i64), Target::Create { path, pieces })
         }
         To::Output => {
-            plan.changes.push(change("create", Some("-".into()), size as i64));
-            plan.targets.push(Target::Create { path: None, pieces: joined.pieces.clone() });
+            (change("create", Some("-".into()), size as i64), Target::Create { path: None, pieces })
         }
     }
-    if let To::File(path) = to {
-        let sources: &[&Path] = if is_in_place { &[other] } else { &[one, other] };
-        made = add_companions(opened.session.format, sources, path, &mut plan)?;
-    }
-    add_removal(args, opened, &mut plan);
-    Ok((plan, made))
 }
 
 /// Returns the changes of the ids under which both copies have other content.

@@ -94,17 +94,8 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
     let options = command.clone().after_long_help("");
     let options = options.mut_args(|arg| if arg.is_positional() { arg.hide(true) } else { arg });
     clap_mangen::Man::new(options).render_options_section(&mut page)?;
-    // A line break next to vertical space only causes a warning.
     let page = String::from_utf8(page).map_err(io::Error::other)?;
-    let lines: Vec<&str> = page.lines().collect();
-    let space = |at: Option<usize>| {
-        at.and_then(|at| lines.get(at)).is_some_and(|line| line.is_empty() || line.starts_with(".sp"))
-    };
-    let kept = lines
-        .iter()
-        .enumerate()
-        .filter(|(at, line)| **line != ".br" || !(space(at.checked_sub(1)) || space(Some(at + 1))));
-    let mut page: String = kept.flat_map(|(_, line)| [line, "\n"]).collect();
+    let mut page = without_idle_breaks(&page);
     if name == "bough-fsck" {
         page.push_str(&body(&checks()));
     }
@@ -118,6 +109,19 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
         command_pages(inner, &format!("{name}-{}", inner.get_name()), pages)?;
     }
     Ok(())
+}
+
+/// Returns a page without the line breaks next to vertical space, which only cause a warning.
+fn without_idle_breaks(page: &str) -> String {
+    let lines: Vec<&str> = page.lines().collect();
+    let space = |at: Option<usize>| {
+        at.and_then(|at| lines.get(at)).is_some_and(|line| line.is_empty() || line.starts_with(".sp"))
+    };
+    let kept = lines
+        .iter()
+        .enumerate()
+        .filter(|(at, line)| **line != ".br" || !(space(at.checked_sub(1)) || space(Some(at + 1))));
+    kept.flat_map(|(_, line)| [line, "\n"]).collect()
 }
 
 /// Returns the description of a command without its first line, which the name section has already.

@@ -73,47 +73,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let other = from.as_deref().map(|word| session_arg::other(global, word, ui)).transpose()?;
     let summary = args.summary.as_deref().map(write::summary).transpose()?;
-    let make = |opened: &Opened| {
-        let (session, source) = (&opened.session, &opened.files);
-        let from = other.as_ref().unwrap_or(opened);
-        let tip = revision::resolve_one(&from.session, &from.files, tip)?;
-        let side = session_arg::whole(opened);
-        let missing = match &other {
-            Some(other) => merge::missing_of(side, session_arg::whole(other), tip)?,
-            None => merge::missing(side, tip)?,
-        };
-        let picked = match missing {
-            Bring::Nothing => return Ok((Plan::default(), Made::Nothing)),
-            Bring::Ahead => return Ok((Plan::default(), Made::Ahead)),
-            Bring::Entries(picked) => picked,
-        };
-        let onto = copies::head_parent(opened)?;
-        if let Some(summary) = &summary {
-            let now = time::now();
-            let (mut plan, id) = merge::squash(side, tip, onto, summary, now, &mut write::ids())?;
-            let from = session.head.exact.map(|ix| ids::name(session, source, ix)).transpose()?;
-            plan.moved = Some(Moved { from, to: Some(id.clone()) });
-            return Ok((plan, Made::Summary(id)));
-        }
-        let blob = |hash: &str| std::fs::read(blobs::find(from.files.path(0), hash)?).ok();
-        let none = |_: &str| None;
-        let blob: &dyn Fn(&str) -> Option<Vec<u8>> = if other.is_some() { &blob } else { &none };
-        let options = args.copying.options(args.writing, opened, onto, blob);
-        let made = match cherry_pick::cherry_pick(
-            session_arg::whole(from),
-            side,
-            &picked,
-            &options,
-            &mut write::ids(),
-        ) {
-            Err(cherry_pick::Refusal::Nothing { .. }) => return Ok((Plan::default(), Made::Nothing)),
-            made => made?,
-        };
-        let mut plan = copies::with_move(opened, &made)?;
-        plan.verb = "merge".into();
-        Ok((plan, Made::Copies(made)))
+    let made = |opened: &Opened| {
+        make(args, opened, other.as_ref(), tip, summary.as_deref())
+            .map(|(plan, made)| (plan.clone(), (plan, made)))
     };
-    let made = |opened: &Opened| make(opened).map(|(plan, made)| (plan.clone(), (plan, made)));
     let (opened, done, (plan, made)) = write::run(global, args.writing, named.as_deref(), ui, made)?;
     if ui.look.json && !args.writing.dry_run && !plan.is_empty() {
         write_json::print(&opened, &plan, &done, More::default(), ui)?;
@@ -137,4 +100,52 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     }
     Ok(Exit::Done)
+}
+
+/// Plans the merge of the branch that ends with `tip`, of this session or another.
+fn make(
+    args: &Args,
+    opened: &Opened,
+    other: Option<&Opened>,
+    tip: &str,
+    summary: Option<&str>,
+) -> anyhow::Result<(Plan, Made)> {
+    let (session, source) = (&opened.session, &opened.files);
+    let from = other.unwrap_or(opened);
+    let tip = revision::resolve_one(&from.session, &from.files, tip)?;
+    let side = session_arg::whole(opened);
+    let missing = match other {
+        Some(other) => merge::missing_of(side, session_arg::whole(other), tip)?,
+        None => merge::missing(side, tip)?,
+    };
+    let picked = match missing {
+        Bring::Nothing => return Ok((Plan::default(), Made::Nothing)),
+        Bring::Ahead => return Ok((Plan::default(), Made::Ahead)),
+        Bring::Entries(picked) => picked,
+    };
+    let onto = copies::head_parent(opened)?;
+    if let Some(summary) = summary {
+        let now = time::now();
+        let (mut plan, id) = merge::squash(side, tip, onto, summary, now, &mut write::ids())?;
+        let from = session.head.exact.map(|ix| ids::name(session, source, ix)).transpose()?;
+        plan.moved = Some(Moved { from, to: Some(id.clone()) });
+        return Ok((plan, Made::Summary(id)));
+    }
+    let blob = |hash: &str| std::fs::read(blobs::find(from.files.path(0), hash)?).ok();
+    let none = |_: &str| None;
+    let blob: &dyn Fn(&str) -> Option<Vec<u8>> = if other.is_some() { &blob } else { &none };
+    let options = args.copying.options(args.writing, opened, onto, blob);
+    let made = match cherry_pick::cherry_pick(
+        session_arg::whole(from),
+        side,
+        &picked,
+        &options,
+        &mut write::ids(),
+    ) {
+        Err(cherry_pick::Refusal::Nothing { .. }) => return Ok((Plan::default(), Made::Nothing)),
+        made => made?,
+    };
+    let mut plan = copies::with_move(opened, &made)?;
+    plan.verb = "merge".into();
+    Ok((plan, Made::Copies(made)))
 }

@@ -123,11 +123,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         if let Some(next) = wanted.as_ref().ok().and_then(|last| last.wanted.first()) {
             refuse_removal(&log, &next.operation, &other)?;
         }
-        ui.note(format_args!(
-            "note: the last operation was on another session: `bough undo {}` undoes its {}",
-            other.op_id,
-            text::one_line(&other.command)
-        ));
+        note_elsewhere(&other, ui);
     }
     let undo::Last { wanted, passed_over } = wanted?;
     note_passed_over(&passed_over, ui);
@@ -163,6 +159,15 @@ fn session_and_operation<'w>(
             return Err(Failure::Usage { what: "expected one operation".into(), hint: hint.into() }.into());
         }
     })
+}
+
+/// Says that the last operation was on another session.
+fn note_elsewhere(other: &Operation, ui: &mut Ui) {
+    ui.note(format_args!(
+        "note: the last operation was on another session: `bough undo {}` undoes its {}",
+        other.op_id,
+        text::one_line(&other.command)
+    ));
 }
 
 /// Names the operations that are not undone because the sessions that they made are in use.

@@ -190,6 +190,33 @@ fn entries_that_begin(opened: &Opened, typed: &str) -> Vec<(String, Ix)> {
     out
 }
 
+/// Returns the last prompts; once the word has begun, all turns and replies by their numbers.
+fn turns_named(opened: &Opened, last: &str) -> Vec<(String, Ix)> {
+    let (session, source) = (&opened.session, &opened.files);
+    let mut out = Vec::new();
+    let turns =
+        Thread::new(Snapshot { session, source }).and_then(|thread| thread.turns()).unwrap_or_default();
+    let prompt = |turn: &Turn| match turn.prompt {
+        Prompt::Entry(ix) => Some(ix),
+        Prompt::Queued { .. } => None,
+    };
+    for (back, turn) in turns.iter().rev().enumerate().take(5) {
+        if let Some(ix) = prompt(turn) {
+            out.push((format!("turn:-{}", back + 1), ix));
+        }
+    }
+    for (word, entry) in [("turn:", &prompt as &dyn Fn(&Turn) -> Option<Ix>), ("reply:", &|turn| turn.reply)]
+    {
+        let begun = !last.is_empty() && word.starts_with(&last[..last.len().min(word.len())]);
+        for (at, turn) in turns.iter().enumerate().filter(|_| begun) {
+            if let Some(ix) = entry(turn) {
+                out.push((format!("{word}{}", at + 1), ix));
+            }
+        }
+    }
+    out
+}
+
 /// Returns revisions; for a range, its last side.
 ///
 /// Labels, HEAD, the last prompts and the ends of branches come first; once the word has begun, any
@@ -215,25 +242,8 @@ pub(super) fn revisions(opened: &Opened, current: &str, wanted: Revisions) -> Ve
         labels.iter().for_each(|(name, ix)| offer(format!("label:{name}"), Some(*ix)));
     }
     offer("HEAD".into(), session.head.entry);
-    let turns =
-        Thread::new(Snapshot { session, source }).and_then(|thread| thread.turns()).unwrap_or_default();
-    let prompt = |turn: &Turn| match turn.prompt {
-        Prompt::Entry(ix) => Some(ix),
-        Prompt::Queued { .. } => None,
-    };
-    for (back, turn) in turns.iter().rev().enumerate().take(5) {
-        if let Some(ix) = prompt(turn) {
-            offer(format!("turn:-{}", back + 1), Some(ix));
-        }
-    }
-    for (word, entry) in [("turn:", &prompt as &dyn Fn(&Turn) -> Option<Ix>), ("reply:", &|turn| turn.reply)]
-    {
-        let begun = !last.is_empty() && word.starts_with(&last[..last.len().min(word.len())]);
-        for (at, turn) in turns.iter().enumerate().filter(|_| begun) {
-            if let Some(ix) = entry(turn) {
-                offer(format!("{word}{}", at + 1), Some(ix));
-            }
-        }
+    for (name, ix) in turns_named(opened, last) {
+        offer(name, Some(ix));
     }
     if !last.is_empty() {
         offer("tip".into(), session.head.leaf);

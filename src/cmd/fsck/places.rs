@@ -122,6 +122,11 @@ fn check(store: &Store, project: Option<&Project>, seen: &mut usize, findings: &
             });
         }
     }
+    add_remains(store, project, findings);
+}
+
+/// Adds what is left of sessions that are gone.
+fn add_remains(store: &Store, project: Option<&Project>, findings: &mut Vec<Finding>) {
     let is_wanted = |main: &Path| project.is_none_or(|project| project.has(main, None));
     for left in remains::remains(&store.root).into_iter().filter(|left| is_wanted(&left.main)) {
         let start = format!("{}: ", left.main.display());

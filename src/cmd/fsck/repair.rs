@@ -205,21 +205,7 @@ fn print_outcome(
         }
     }
     if let Some(side) = side_file {
-        let bytes: u64 = repair.aside.iter().map(|aside| aside.bytes).sum();
-        let count = Count("piece", "pieces", repair.aside.len());
-        let words =
-            format!("{count}, {}, set aside in {}", Count("byte", "bytes", bytes as usize), side.display());
-        if ui.look.json {
-            let row = AsideRow {
-                file: file.display().to_string(),
-                aside: side.display().to_string(),
-                pieces: repair.aside.len(),
-                bytes,
-            };
-            rows::print(&row, ui)?;
-        } else {
-            ui.note(text::one_line(&words));
-        }
+        print_aside(file, side, repair, ui)?;
     }
     if let Some(line) = repair.proof.head_moves_to {
         ui.note(format_args!("HEAD moves to the entry on line {line}: it was on another branch"));
@@ -237,6 +223,26 @@ fn print_outcome(
         // All repairs of a command are one operation.
         let option = if several { "--file " } else { "" };
         ui.hint(format_args!("`bough undo {option}{file}` undoes the repair"));
+    }
+    Ok(())
+}
+
+/// Says how much was set aside, and where.
+fn print_aside(file: &Path, side: &Path, repair: &Repair, ui: &mut Ui) -> io::Result<()> {
+    let bytes: u64 = repair.aside.iter().map(|aside| aside.bytes).sum();
+    let count = Count("piece", "pieces", repair.aside.len());
+    let words =
+        format!("{count}, {}, set aside in {}", Count("byte", "bytes", bytes as usize), side.display());
+    if ui.look.json {
+        let row = AsideRow {
+            file: file.display().to_string(),
+            aside: side.display().to_string(),
+            pieces: repair.aside.len(),
+            bytes,
+        };
+        rows::print(&row, ui)?;
+    } else {
+        ui.note(text::one_line(&words));
     }
     Ok(())
 }

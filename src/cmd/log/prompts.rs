@@ -29,17 +29,7 @@ pub(super) fn prompts(
         return Ok(Exit::Done);
     }
     let turns = Thread::new(session_arg::whole(&opened))?.turns()?;
-    let mut rows: Vec<(usize, &Turn)> = Vec::new();
-    let mut line = Vec::new();
-    for (number, turn) in (1..).zip(&turns) {
-        let is_kept = match &turn.prompt {
-            Prompt::Entry(ix) => keep.takes(&opened, *ix, &mut line)?,
-            Prompt::Queued { queued, .. } => keep.takes_text(&queued.text),
-        };
-        if is_kept {
-            rows.push((number, turn));
-        }
-    }
+    let mut rows = kept(&turns, &opened, keep)?;
     rows.reverse();
     let mut rows: Vec<_> = rows.into_iter().skip(args.skip).take(args.count.unwrap_or(usize::MAX)).collect();
     if args.reverse {
@@ -60,6 +50,22 @@ pub(super) fn prompts(
         writeln!(ui.out(), "{}", row.trim_end())?;
     }
     Ok(Exit::Done)
+}
+
+/// Returns the turns whose prompt is wanted, with their numbers.
+fn kept<'t>(turns: &'t [Turn], opened: &Opened, keep: &Filter) -> anyhow::Result<Vec<(usize, &'t Turn)>> {
+    let mut rows: Vec<_> = Vec::new();
+    let mut line = Vec::new();
+    for (number, turn) in (1..).zip(turns) {
+        let is_kept = match &turn.prompt {
+            Prompt::Entry(ix) => keep.takes(opened, *ix, &mut line)?,
+            Prompt::Queued { queued, .. } => keep.takes_text(&queued.text),
+        };
+        if is_kept {
+            rows.push((number, turn));
+        }
+    }
+    Ok(rows)
 }
 
 /// Returns a prompt as a row.

@@ -44,22 +44,7 @@ pub(super) fn list(args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<Exit> 
             write!(ui.out(), "{}{end}", rows::to_json(&LostRow::new(lost, is_archived)))?;
             continue;
         }
-        let mark = if is_archived { "  (in the archive)" } else { "" };
-        let line = format!(
-            "{} claude  {}  {}  {}{}",
-            ui.paint(Ink::Quiet, args.date.date.column(last(lost), now)),
-            ui.paint(Ink::Id, text::one_line(&lost.session)),
-            Count("prompt", "prompts", lost.prompts.len()),
-            text::one_line(&lost.cwd),
-            mark,
-        );
-        writeln!(ui.out(), "{line}")?;
-        let indent = args.date.date.width() + 1;
-        for prompt in &lost.prompts {
-            let room = ui.look.width.saturating_sub(indent);
-            let said = text::fit(&text::one_line(&prompt.text), room);
-            writeln!(ui.out(), "{:indent$}{said}", "")?;
-        }
+        print_lost(lost, is_archived, args, now, ui)?;
     }
     if unnamed > 0 && args.scope.all && !ui.look.quiet {
         ui.note(format_args!("{} without the id of a session", Count("prompt is", "prompts are", unnamed)));
@@ -71,6 +56,27 @@ pub(super) fn list(args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<Exit> 
         ui.hint("`bough restore ID` puts a session of the archive back");
     }
     Ok(Exit::Done)
+}
+
+/// Prints a session with its prompts.
+fn print_lost(lost: &Lost, is_archived: bool, args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
+    let mark = if is_archived { "  (in the archive)" } else { "" };
+    let line = format!(
+        "{} claude  {}  {}  {}{}",
+        ui.paint(Ink::Quiet, args.date.date.column(last(lost), now)),
+        ui.paint(Ink::Id, text::one_line(&lost.session)),
+        Count("prompt", "prompts", lost.prompts.len()),
+        text::one_line(&lost.cwd),
+        mark,
+    );
+    writeln!(ui.out(), "{line}")?;
+    let indent = args.date.date.width() + 1;
+    for prompt in &lost.prompts {
+        let room = ui.look.width.saturating_sub(indent);
+        let said = text::fit(&text::one_line(&prompt.text), room);
+        writeln!(ui.out(), "{:indent$}{said}", "")?;
+    }
+    Ok(())
 }
 
 /// Returns when the last prompt was sent.

@@ -11,7 +11,7 @@ use crate::ops::stats::{Price, Prices};
 use crate::ui::{Ui, set_styles};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The contents of the config file; missing settings have their defaults.
 #[derive(Deserialize, Debug, Default)]
@@ -136,37 +136,42 @@ pub(crate) fn load() -> anyhow::Result<Config> {
         let what = format!("{}:{line}: {}", path.display(), error.message().replace('\n', " "));
         Failure::Usage { what, hint: "`bough help config` describes the file".into() }
     })?;
+    check(&config, &path)?;
+    config.session.roots.iter_mut().for_each(at_home);
+    Ok(config)
+}
+
+/// Refuses values that mean nothing.
+fn check(config: &Config, path: &Path) -> Result<(), Failure> {
     if let Some(color) =
         config.ui.color.as_deref().filter(|color| !["auto", "always", "never"].contains(color))
     {
         let what = format!("{}: invalid `ui.color` `{color}`", path.display());
-        return Err(Failure::Usage { what, hint: "use `auto`, `always` or `never`".into() }.into());
+        return Err(Failure::Usage { what, hint: "use `auto`, `always` or `never`".into() });
     }
     if let Some(check) = config.fsck.skip.iter().find(|check| Check::from_id(check).is_none()) {
         let what = format!("{}: unknown check `{check}` in `fsck.skip`", path.display());
-        return Err(Failure::Usage { what, hint: "`bough fsck --list-checks` lists them".into() }.into());
+        return Err(Failure::Usage { what, hint: "`bough fsck --list-checks` lists them".into() });
     }
     if let Some((name, _)) = config.alias.iter().find(|(_, words)| words.trim_start().starts_with('!')) {
         let what = format!("{}: the alias `{name}` can't run another program", path.display());
         return Err(Failure::Usage {
             what,
             hint: "an alias contains words of bough's own command line".into(),
-        }
-        .into());
+        });
     }
     let priced = config.prices.iter().flat_map(|(model, price)| price.rows().map(move |row| (model, row)));
     if let Some((model, (name, price))) =
         priced.into_iter().find(|(_, (_, price))| !(0.0..1e9).contains(price))
     {
         let what = format!("{}: invalid price `{price}` in `prices.{model}.{name}`", path.display());
-        return Err(Failure::Usage { what, hint: "a price is in dollars per million tokens".into() }.into());
+        return Err(Failure::Usage { what, hint: "a price is in dollars per million tokens".into() });
     }
     if let Err(why) = set_styles(&config.colors) {
         let what = format!("{}: {why}", path.display());
-        return Err(Failure::Usage { what, hint: "`bough help config` lists names and colors".into() }.into());
+        return Err(Failure::Usage { what, hint: "`bough help config` lists names and colors".into() });
     }
-    config.session.roots.iter_mut().for_each(at_home);
-    Ok(config)
+    Ok(())
 }
 
 /// Expands a `~` at the start of a path, as a shell does.

@@ -88,9 +88,6 @@ fn group_table(
     sessions: &[Row],
     ui: &mut Ui,
 ) -> anyhow::Result<()> {
-    let several = sessions.len() > 1;
-    let is_branch = what == [By::Branch];
-    let has_tokens = what.iter().all(|what| what.has_tokens());
     let most = by.values().map(|group| group.sum.all_taken().usage.tokens()).max().unwrap_or(0);
     let (heads, right) = heads(what);
     let mut groups: Vec<Group> = by.into_values().collect();
@@ -108,31 +105,38 @@ fn group_table(
     }
     let mut table = Table::new(&heads, &right);
     for group in groups {
-        let sum = &group.sum;
-        let taken = sum.all_taken();
-        let mut cells: Vec<String> = group.names.iter().map(|name| name_cell(name, ui)).collect();
-        if several && is_branch {
-            let file = Path::new(&group.file).file_stem().unwrap_or_default().to_string_lossy();
-            cells[0] = format!("{}:{}", text::fit(&text::one_line(&file), 24), cells[0]);
-        }
-        if is_branch {
-            cells[0] = format!("{} {}", if group.current { '*' } else { ' ' }, cells[0]);
-        }
-        if has_tokens {
-            cells.push(grouped(sum.entries().count));
-            cells.extend(taken_cells(&taken, most, ui));
-        } else if what.contains(&By::File) {
-            cells.extend([grouped(sum.reads), grouped(sum.changes)]);
-        } else {
-            let count = |count: fn(&Tool) -> u64| grouped(sum.tools.values().map(count).sum());
-            cells.extend([count(|tool| tool.calls), count(|tool| tool.results), count(|tool| tool.errors)]);
-        }
-        if let Some((entries, tokens, _)) = group.path {
-            cells.extend([grouped(entries), grouped(tokens)]);
-        }
+        let cells = cells(what, &group, sessions.len() > 1, most, ui);
         table.add_row(cells);
     }
     table.print(ui)
+}
+
+/// Returns the cells of a group; `several` sessions are counted, and `most` tokens are in one group.
+fn cells(what: &[By], group: &Group, several: bool, most: u64, ui: &Ui) -> Vec<String> {
+    let is_branch = what == [By::Branch];
+    let sum = &group.sum;
+    let taken = sum.all_taken();
+    let mut cells: Vec<String> = group.names.iter().map(|name| name_cell(name, ui)).collect();
+    if several && is_branch {
+        let file = Path::new(&group.file).file_stem().unwrap_or_default().to_string_lossy();
+        cells[0] = format!("{}:{}", text::fit(&text::one_line(&file), 24), cells[0]);
+    }
+    if is_branch {
+        cells[0] = format!("{} {}", if group.current { '*' } else { ' ' }, cells[0]);
+    }
+    if what.iter().all(|what| what.has_tokens()) {
+        cells.push(grouped(sum.entries().count));
+        cells.extend(taken_cells(&taken, most, ui));
+    } else if what.contains(&By::File) {
+        cells.extend([grouped(sum.reads), grouped(sum.changes)]);
+    } else {
+        let count = |count: fn(&Tool) -> u64| grouped(sum.tools.values().map(count).sum());
+        cells.extend([count(|tool| tool.calls), count(|tool| tool.results), count(|tool| tool.errors)]);
+    }
+    if let Some((entries, tokens, _)) = group.path {
+        cells.extend([grouped(entries), grouped(tokens)]);
+    }
+    cells
 }
 
 /// Returns the heads of the columns, and which of them are aligned to the right.
