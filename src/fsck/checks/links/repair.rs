@@ -35,6 +35,25 @@ enum Place {
 /// The maximum number of entries above an orphan that are tried as its parent.
 const MOST_TRIED: usize = 20_000;
 
+/// Returns the findings about links that are repaired, in the order of the file.
+fn wanted_links<'f>(findings: &'f [Finding], options: &RepairOptions) -> Vec<&'f Finding> {
+    let mut links: Vec<&Finding> = findings
+        .iter()
+        .filter(|finding| {
+            matches!(
+                finding.check,
+                Check::DanglingParent
+                    | Check::ParentCycle
+                    | Check::IdCase
+                    | Check::UnknownTypeLink
+                    | Check::UnexpectedRoot
+            ) && options.wants(finding)
+        })
+        .collect();
+    links.sort_by_key(|finding| finding.entry);
+    links
+}
+
 impl Round<'_> {
     /// Repairs all links at once, in the order of the file, so that they do not form cycles
     /// together.
@@ -44,23 +63,10 @@ impl Round<'_> {
         findings: &[Finding],
         options: &RepairOptions,
     ) -> io::Result<()> {
-        let mut links: Vec<&Finding> = findings
-            .iter()
-            .filter(|finding| {
-                matches!(
-                    finding.check,
-                    Check::DanglingParent
-                        | Check::ParentCycle
-                        | Check::IdCase
-                        | Check::UnknownTypeLink
-                        | Check::UnexpectedRoot
-                ) && options.wants(finding)
-            })
-            .collect();
+        let links = wanted_links(findings, options);
         if links.is_empty() {
             return Ok(());
         }
-        links.sort_by_key(|finding| finding.entry);
         let session = self.session;
         let mut forest = DisjointSets::build(session);
         let candidates = self.candidates();
@@ -72,14 +78,7 @@ impl Round<'_> {
         let stray: HashMap<Key, &Note> =
             self.notes_of(NoteKind::StrayId).map(|note| (note.key, note)).collect();
         // The turn right above an entry, if that turn lost its id.
-        let mut turns: HashMap<Ix, &Note> = self
-            .notes_of(NoteKind::TurnWithoutId)
-            .map(|note| match session.entries.on_line(note.file, u64::from(note.line)) {
-                // It is an entry itself, and the next one becomes its child.
-                Some(turn) => (Ix(turn.0 + 1), note),
-                None => (note.entry, note),
-            })
-            .collect();
+        let mut turns = self.turns_without_id();
         // The places of the children of one missing parent. They may be on several strands, and no
         // strand is attached to another.
         let mut given: HashMap<(String, Strand), Place> = HashMap::new();
@@ -168,6 +167,17 @@ impl Round<'_> {
             draft.changes[before..].iter_mut().for_each(|change| change.is_guess = is_guess);
         }
         Ok(())
+    }
+
+    /// Returns the turns without an id, by the entry right below each.
+    fn turns_without_id(&self) -> HashMap<Ix, &Note> {
+        self.notes_of(NoteKind::TurnWithoutId)
+            .map(|note| match self.session.entries.on_line(note.file, u64::from(note.line)) {
+                // It is an entry itself, and the next one becomes its child.
+                Some(turn) => (Ix(turn.0 + 1), note),
+                None => (note.entry, note),
+            })
+            .collect()
     }
 
     /// Returns the nearest earlier entry of the file that can be a parent and is not a descendant
