@@ -1,26 +1,25 @@
 //! `bough diff`: how two branches differ.
 
+mod sides;
+mod texts;
+
 use super::shared::options::Global;
 use super::shared::render::ink_of;
-use super::shared::thread_arg::ThreadView;
-use super::shared::words::{self, Use};
-use super::shared::{rows, session_arg};
-use super::{Exit, Failure, complete};
+use super::shared::rows;
+use super::{Exit, complete};
 use crate::context::Context;
 use crate::format::Session;
 use crate::model::{Count, Ix, Kind, Tree, grouped};
 use crate::ops::Snapshot;
 use crate::ops::diff::{self, Item, Step};
-use crate::ops::{ids, revision};
-use crate::store::Opened;
+use crate::ops::ids;
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
-use similar::{ChangeTag, TextDiff};
+use sides::Sides;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
-use std::time::Duration;
+use texts::{WIDE, both, changed, whole};
 
 /// Show how two branches differ
 ///
@@ -115,155 +114,6 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         print.steps(args.side_by_side && wide, ui)?;
     }
     Ok(exit)
-}
-
-/// How many columns a terminal needs for showing two sides next to each other.
-const WIDE: usize = 100;
-
-/// Returns how two sessions are compared, if the second word names one, and no entry of the first.
-fn hint_for_two(global: &Global, words: &[String], other: &str) -> Option<String> {
-    let first = words.first()?;
-    let opened = session_arg::by_path(global, &session_arg::by_word(global, first).ok()?).ok()?;
-    let is_entry = revision::resolve_one(&opened.session, &opened.files, other).is_ok();
-    let is_session = || session_arg::by_word(global, other).is_ok();
-    (!is_entry && is_session()).then(|| {
-        let [one, other] = [first, other].map(text::shell_word);
-        format!("`bough diff --from {one} --to {other}` compares two sessions")
-    })
-}
-
-/// The compared sessions, and the entries in them.
-struct Sides {
-    one: ThreadView,
-    /// The second session; `None` if both sides are in the same one.
-    other: Option<ThreadView>,
-    tip_a: Ix,
-    tip_b: Ix,
-}
-
-impl Sides {
-    fn open(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Sides> {
-        let (one, other, words) = Sides::sessions(args, global, ui)?;
-        let (a, b) = revision_pair(&words, &one)?;
-        let two = other.is_some();
-        let at = |opened: &Opened, word: Option<&str>| match word {
-            Some(word) => revision::resolve_one(&opened.session, &opened.files, word),
-            None => revision::head(&opened.session),
-        };
-        // One revision is compared with HEAD; of two sessions, each side has its own HEAD.
-        let (a, b) = match (a, b, two) {
-            (None, None, false) => {
-                return Err(Failure::Usage {
-                    what: "nothing to compare with".into(),
-                    hint: "`bough diff [SESSION] REV` compares REV with HEAD".into(),
-                }
-                .into());
-            }
-            (a, b, _) => (a, b),
-        };
-        let tip_a = at(&one, a.as_deref())?;
-        let tip_b = at(other.as_ref().unwrap_or(&one), b.as_deref())?;
-        let mut sides = Sides {
-            one: ThreadView::unlinearized(one),
-            other: other.map(ThreadView::unlinearized),
-            tip_a,
-            tip_b,
-        };
-        if !args.context {
-            sides.linearize()?;
-        }
-        Ok(sides)
-    }
-
-    /// Opens the named sessions; returns them with the words that name revisions in them.
-    fn sessions(
-        args: &Args,
-        global: &Global,
-        ui: &mut Ui,
-    ) -> anyhow::Result<(Opened, Option<Opened>, Vec<String>)> {
-        let two = match args.to {
-            None => words::two_sessions(global, &args.words)?,
-            Some(_) => None,
-        };
-        Ok(match (&args.from, &args.to) {
-            _ if let Some([(path_a, a), (path_b, b)]) = two => {
-                let open = |path: &Path, ui: &mut Ui| -> anyhow::Result<Opened> {
-                    let opened = session_arg::by_path(global, path)?;
-                    session_arg::warn(&opened, ui);
-                    Ok(opened)
-                };
-                let other = if path_a == path_b { None } else { Some(open(&path_b, ui)?) };
-                (open(&path_a, ui)?, other, vec![a, b])
-            }
-            (None, None) => {
-                let words = words::split(global, &args.words, Use::Reads)?;
-                if let (Some(_), [other]) = (words.session(), &words.revisions[..])
-                    && let Some(hint) = hint_for_two(global, &args.words, other)
-                {
-                    let what = format!("`{other}` is a session, too, and no entry of the first");
-                    return Err(Failure::Usage { what, hint }.into());
-                }
-                (session_arg::session(global, words.session(), ui)?, None, words.revisions)
-            }
-            (from, Some(to)) => {
-                let one = match from {
-                    Some(from) => open_word(from, global, ui)?,
-                    None => session_arg::session(global, None, ui)?,
-                };
-                (one, Some(open_word(to, global, ui)?), args.words.clone())
-            }
-            (Some(_), None) => unreachable!("clap wants both"),
-        })
-    }
-
-    /// Makes both sides read as in `log`: Claude Code stores parts of a turn beside the path.
-    fn linearize(&mut self) -> anyhow::Result<()> {
-        let stand_in =
-            |read: &ThreadView, tip: Ix| read.reading.as_ref().map_or(tip, |found| found.stand_in(tip));
-        self.one.join()?;
-        self.tip_a = stand_in(&self.one, self.tip_a);
-        if let Some(other) = &mut self.other {
-            other.join()?;
-        }
-        self.tip_b = stand_in(self.other.as_ref().unwrap_or(&self.one), self.tip_b);
-        Ok(())
-    }
-
-    fn a(&self) -> Snapshot<'_> {
-        session_arg::whole(&self.one.opened)
-    }
-
-    fn b(&self) -> Snapshot<'_> {
-        session_arg::whole(&self.other.as_ref().unwrap_or(&self.one).opened)
-    }
-}
-
-fn open_word(word: &str, global: &Global, ui: &mut Ui) -> anyhow::Result<Opened> {
-    let opened = session_arg::by_path(global, &session_arg::by_word(global, word)?)?;
-    session_arg::warn(&opened, ui);
-    Ok(opened)
-}
-
-/// Returns the revisions that the words name: two words, or one with dots in between.
-fn revision_pair(words: &[String], opened: &Opened) -> anyhow::Result<(Option<String>, Option<String>)> {
-    let side = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
-    match words {
-        [] => Ok((None, None)),
-        [only] => {
-            let whole = revision::is_set(&opened.session, &opened.files, only)?;
-            let cut = only.split_once("...").or_else(|| only.split_once(".."));
-            match cut.filter(|_| whole) {
-                Some((a, b)) => Ok((side(a).or(side("HEAD")), side(b).or(side("HEAD")))),
-                None => Ok((side(only), None)),
-            }
-        }
-        [a, b] => Ok((side(a), side(b))),
-        _ => Err(Failure::Usage {
-            what: format!("expected two entries, got {}", words.len()),
-            hint: "quote a revision that contains spaces".into(),
-        }
-        .into()),
-    }
 }
 
 /// Both sides, aligned.
@@ -661,96 +511,6 @@ fn equal(count: usize, ui: &mut Ui) -> anyhow::Result<()> {
     if count > 0 {
         let words = ui.paint(Ink::Quiet, format!("  ({} the same)", Count("entry", "entries", count)));
         writeln!(ui.out(), "\n{words}")?;
-    }
-    Ok(())
-}
-
-/// Prints a text that is only on one side.
-fn whole(sign: char, said: &str, ui: &mut Ui) -> anyhow::Result<()> {
-    for line in said.lines() {
-        let painted = ui
-            .paint(if sign == '-' { Ink::Bad } else { Ink::Good }, format!("{sign}   {}", text::safe(line)));
-        writeln!(ui.out(), "{}", painted.trim_end())?;
-    }
-    Ok(())
-}
-
-/// The time limit for comparing two texts; the rest counts as changed.
-const PATIENCE: Duration = Duration::from_millis(500);
-
-/// Prints how a text changed, with some unchanged lines; changed words are highlighted if colors
-/// are used.
-fn changed(old: &str, new: &str, ui: &mut Ui) -> anyhow::Result<()> {
-    let texts = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
-    for (at, group) in texts.grouped_ops(2).iter().enumerate() {
-        if at > 0 {
-            let gap = ui.paint(Ink::Quiet, "    ⋮");
-            writeln!(ui.out(), "{gap}")?;
-        }
-        for op in group {
-            for change in texts.iter_inline_changes(op) {
-                let (sign, ink) = match change.tag() {
-                    ChangeTag::Equal => (' ', None),
-                    ChangeTag::Delete => ('-', Some(Ink::Bad)),
-                    ChangeTag::Insert => ('+', Some(Ink::Good)),
-                };
-                let mut out = match ink {
-                    Some(ink) => ui.paint(ink, format!("{sign}   ")),
-                    None => "    ".into(),
-                };
-                for (stands_out, part) in change.iter_strings_lossy() {
-                    let part = text::safe(part.trim_end_matches(['\n', '\r']));
-                    match ink {
-                        Some(ink) if stands_out => out.push_str(&strong(ink, &part, ui)),
-                        Some(ink) => out.push_str(&ui.paint(ink, part)),
-                        None => out.push_str(&part),
-                    }
-                }
-                writeln!(ui.out(), "{}", out.trim_end())?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Paints words that changed within a line.
-fn strong(ink: Ink, part: &str, ui: &Ui) -> String {
-    ui.paint(Ink::Strong, ui.paint(ink, part))
-}
-
-/// Prints two texts next to each other.
-fn both(old: &str, new: &str, ui: &mut Ui) -> anyhow::Result<()> {
-    let cells = (ui.look.width - 3) / 2;
-    let texts = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
-    let (olds, news) = (texts.old_slices(), texts.new_slices());
-    for op in texts.ops() {
-        let (in_old, in_new) = (op.old_range(), op.new_range());
-        let same = op.tag() == similar::DiffTag::Equal;
-        for at in 0..in_old.len().max(in_new.len()) {
-            let of_old = in_old.clone().nth(at).map(|line| olds[line].trim_end_matches(['\n', '\r']));
-            let of_new = in_new.clone().nth(at).map(|line| news[line].trim_end_matches(['\n', '\r']));
-            row(of_old, of_new, same, cells, ui)?;
-        }
-    }
-    Ok(())
-}
-
-/// Prints a line of each side, on as many rows as the longer one needs.
-fn row(old: Option<&str>, new: Option<&str>, same: bool, cells: usize, ui: &mut Ui) -> anyhow::Result<()> {
-    let wrapped = |line: Option<&str>| match line {
-        Some(line) => text::wrap(&text::safe(line), cells),
-        None => Vec::new(),
-    };
-    let (olds, news) = (wrapped(old), wrapped(new));
-    let bar = ui.paint(Ink::Quiet, if ui.look.ascii { "|" } else { "│" });
-    for at in 0..olds.len().max(news.len()) {
-        let cell = |lines: &[String], ink: Ink| {
-            let line = lines.get(at).map(String::as_str).unwrap_or_default();
-            let padded = text::pad(line, cells);
-            if same || line.is_empty() { padded } else { ui.paint(ink, padded) }
-        };
-        let row = format!("{} {bar} {}", cell(&olds, Ink::Bad), cell(&news, Ink::Good));
-        writeln!(ui.out(), "{}", row.trim_end())?;
     }
     Ok(())
 }

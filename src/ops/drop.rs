@@ -7,15 +7,18 @@
 //! branch. What the agent would send at HEAD and at the end of each kept branch is compared before
 //! anything is written.
 
+mod check;
+mod removal;
+
 use super::rewrite::{Lines, Rewrite};
-use super::{Error, Snapshot, branches, ids, switch};
-use crate::context::{Context, Sent};
-use crate::format::claude::graph::ClaudeGraph;
-use crate::format::{Content, Format, Ids, OtherKind, Session};
-use crate::json::{Edits, member_at, string};
-use crate::model::{Change, Count, Flags, Ix, Key, Kind, Piece, Plan, Planned, Span, Target, Time, Tree};
+use super::{Error, Snapshot, branches, switch};
+use crate::context::Context;
+use crate::format::{Content, Format, Ids, Session};
+use crate::model::{Change, Count, Flags, Ix, Key, Kind, Piece, Plan, Planned, Target, Time};
 use crate::ops::turns::Thread;
-use std::collections::{HashMap, HashSet};
+use check::Check;
+use removal::Removal;
+use std::collections::HashSet;
 use std::io;
 
 /// What to drop.
@@ -51,10 +54,6 @@ pub struct Dropped {
     /// How many entries of other branches stay, because they are parts of a kept reply.
     pub parts_kept: usize,
 }
-
-/// How many entries are visited at most to compare messages; the links are compared for all
-/// branches.
-const MOST_VISITED: usize = 1 << 24;
 
 /// Plans a drop, and verifies it.
 pub fn plan(whole: Snapshot<'_>, what: What<'_>, fresh: &mut Ids, now: Time) -> Result<Dropped, Error> {
@@ -371,140 +370,6 @@ fn with_copies(session: &Session, mut gone: Vec<bool>) -> Vec<bool> {
     gone
 }
 
-/// The lines to remove.
-struct Removal<'a> {
-    whole: Snapshot<'a>,
-    /// By entry: whether its line is removed.
-    gone: Vec<bool>,
-    /// Lines on dropped branches that are kept, because they are about kept entries or the session.
-    moved: HashSet<Ix>,
-    /// The ids of the dropped entries.
-    keys: HashSet<Key>,
-}
-
-impl<'a> Removal<'a> {
-    fn new(whole: Snapshot<'a>, gone: Vec<bool>) -> Result<Removal<'a>, Error> {
-        let session = whole.session;
-        let mut keys = keys_of(session, &gone);
-        let mut gone = with_copies(session, gone);
-        let mut moved = HashSet::new();
-        let places = if session.labels.lines.is_empty() { HashMap::new() } else { session.places() };
-        for label in session.labels.lines.iter() {
-            if let Some(entry) = label.entry.filter(|entry| gone[entry.index()])
-                && !keys.contains(&label.target)
-                && places.contains_key(&label.target)
-            {
-                moved.insert(entry);
-            }
-        }
-        let names = session.entries.all().filter(|ix| session.entries.ty(*ix) == "session_info");
-        if let Some(name) = names.last().filter(|name| gone[name.index()]) {
-            moved.insert(name);
-        }
-        for ix in &moved {
-            gone[ix.index()] = false;
-            keys.remove(&session.entries.key(*ix));
-        }
-        // Two entries on one line can't be told apart.
-        for ix in session.entries.all().skip(1) {
-            let before = Ix(ix.0 - 1);
-            let is_same = session.entries.line(before) == session.entries.line(ix)
-                && session.entries.file(before) == session.entries.file(ix);
-            if is_same && gone[before.index()] != gone[ix.index()] {
-                return Err(Error::NoPlace {
-                    what: format!(
-                        "line {} contains two entries, and only one of them would be dropped",
-                        session.entries.line(ix)
-                    ),
-                    instead: Some("`bough fsck --repair` splits the line".into()),
-                });
-            }
-        }
-        Ok(Removal { whole, gone, moved, keys })
-    }
-
-    /// Removes the lines of the entries, and links kept lines below them to the nearest kept ancestor; returns how
-    /// many those are.
-    fn entries(&self, rewrite: &mut Rewrite) -> Result<usize, Error> {
-        let Snapshot { session, source } = self.whole;
-        let names = session.format.names();
-        let mut linked = 0;
-        for ix in session.entries.all().filter(|ix| session.entries.file(*ix) == 0) {
-            let (span, line) = (session.span(ix), session.entries.line(ix));
-            if self.gone[ix.index()] {
-                let why = format!("a dropped entry of kind {}", session.entries.kind(ix).name());
-                let change = Change { id: ids::id(session, source, ix)?, why, ..Change::default() };
-                rewrite.remove(session, source, span, line, change)?;
-                continue;
-            }
-            let parent = session.tree.parent(ix).filter(|parent| self.gone[parent.index()]);
-            let Some(parent) = parent.filter(|_| session.tree.is_in_tree(ix)) else { continue };
-            let kept = session.tree.ancestors(parent).find(|above| !self.gone[above.index()]);
-            let kept = kept.map_or(Ok(b"null".to_vec()), |kept| self.whole.raw_id(kept))?;
-            let bytes = source.bytes(span)?;
-            let Some(mut edits) = Edits::begin(&bytes) else { continue };
-            edits.set(names.parent, &kept);
-            rewrite.edit(span, line, &ids::id(session, source, ix)?, &edits, "its parent is dropped");
-            linked += 1;
-        }
-        Ok(linked)
-    }
-
-    /// Removes the lines that are not entries and name a dropped one; returns how many there are.
-    fn notes(&self, rewrite: &mut Rewrite) -> Result<usize, Error> {
-        let Snapshot { session, source } = self.whole;
-        let pointers: HashSet<u64> = session
-            .pointers
-            .iter()
-            .filter(|pointer| pointer.target.is_some_and(|target| self.keys.contains(&target)))
-            .map(|pointer| pointer.line)
-            .collect();
-        let labels: HashSet<u64> = session
-            .labels
-            .lines
-            .iter()
-            .filter(|label| label.entry.is_none() && self.keys.contains(&label.target))
-            .map(|label| label.line)
-            .collect();
-        let mut count = 0;
-        for other in session.others.iter().filter(|other| other.span.file == 0) {
-            let why = match other.kind {
-                OtherKind::Pointer if pointers.contains(&other.line) => "points to a dropped entry",
-                OtherKind::Label if labels.contains(&other.line) => "labels a dropped entry",
-                OtherKind::Note
-                    if session.format == Format::Claude && self.is_about_dropped(other.span)? =>
-                {
-                    "is about a dropped entry"
-                }
-                _ => continue,
-            };
-            rewrite.remove(
-                session,
-                source,
-                other.span,
-                other.line,
-                Change { why: why.into(), ..Change::default() },
-            )?;
-            count += 1;
-        }
-        Ok(count)
-    }
-
-    /// Returns whether a line about the session is only about a dropped entry: a snapshot of files, or the title of
-    /// old versions.
-    fn is_about_dropped(&self, span: Span) -> io::Result<bool> {
-        // The fields come before anything long.
-        let head = self.whole.source.bytes(Span { len: span.len.min(4096), ..span })?;
-        let text = |key: &str| member_at(&head, &[key]).and_then(string);
-        let key = match text("type").as_deref() {
-            Some("file-history-snapshot" | "file-history-delta" | "attribution-snapshot") => "messageId",
-            Some("summary") => "leafUuid",
-            _ => return Ok(false),
-        };
-        Ok(text(key).is_some_and(|id| self.keys.contains(&Key::hash(id.as_bytes()))))
-    }
-}
-
 /// Lines to append, and what they do.
 type LinesToAppend = (Vec<u8>, Vec<Change>);
 
@@ -540,125 +405,6 @@ fn put_head_back(
         Some(Target::Append { bytes, .. }) => Some((bytes, switch.plan.changes)),
         _ => None,
     })
-}
-
-/// The comparison of what is sent before and after.
-struct Check<'a> {
-    before: Snapshot<'a>,
-    after: &'a Session,
-    pieces: &'a [Piece],
-    rewrite: &'a Rewrite,
-    lines: &'a Lines,
-    removal: &'a Removal<'a>,
-}
-
-impl Check<'_> {
-    /// Compares the links of all entries, and what is sent at HEAD and at the ends of the kept branches; returns at
-    /// how many places.
-    fn all(&self, tree: &Tree) -> Result<usize, Error> {
-        let session = self.before.session;
-        let after = self.after;
-        self.links()?;
-        let (was, is) = (Context::position(session), Context::position(after));
-        self.compare(was, is, "HEAD")?;
-        if was.is_some() && session.head.entry.and_then(|ix| self.image(ix)) != after.head.entry {
-            return Err(not_proven("HEAD would be another entry".into()));
-        }
-        let mut left = MOST_VISITED;
-        let mut compared = 1;
-        let is_kept = |leaf: &Ix| {
-            !self.removal.gone[leaf.index()]
-                && !self.removal.moved.contains(leaf)
-                && session.entries.file(*leaf) == 0
-        };
-        // The ends of branches as `log` shows them, and as the links are stored.
-        let mut leaves: Vec<Ix> = tree.leaves().chain(session.tree.leaves()).filter(is_kept).collect();
-        leaves.sort_unstable();
-        leaves.dedup();
-        for leaf in leaves {
-            let cost = match session.format {
-                Format::Claude => 4 * session.entries.len(),
-                _ => tree.ancestors(leaf).count(),
-            };
-            let Some(rest) = left.checked_sub(cost) else { break };
-            left = rest;
-            let Some(image) = self.image(leaf) else {
-                return Err(not_proven(format!("line {} would be lost", session.entries.line(leaf))));
-            };
-            self.compare(Some(leaf), Some(image), "the end of a kept branch")?;
-            compared += 1;
-        }
-        Ok(compared)
-    }
-
-    /// Returns what became of an entry.
-    fn image(&self, ix: Ix) -> Option<Ix> {
-        let line = self.rewrite.new_line(self.lines, self.before.session.entries.line(ix))?;
-        self.after.entries.on_line(0, line)
-    }
-
-    fn compare(&self, was: Option<Ix>, is: Option<Ix>, place: &str) -> Result<(), Error> {
-        let Snapshot { session, source } = self.before;
-        let planned = Planned::new(source, self.pieces);
-        let number = |line| self.rewrite.new_line(self.lines, line);
-        let before = Sent::at_leaf(session, source, was, number)?;
-        let after = Sent::at_leaf(self.after, &planned, is, Some)?;
-        match before.difference(&after) {
-            None => Ok(()),
-            Some(difference) => Err(not_proven(format!("at {place}, {difference}"))),
-        }
-    }
-
-    /// Compares the links of all kept entries: the agent must reach each of them as before. With their lines, that
-    /// decides what is sent at the end of every branch.
-    fn links(&self) -> Result<(), Error> {
-        let session = self.before.session;
-        let kept = session
-            .entries
-            .all()
-            .filter(|ix| !self.removal.gone[ix.index()] && session.entries.file(*ix) == 0);
-        if session.format == Format::Claude {
-            let (old, new) = (ClaudeGraph::new(session), ClaudeGraph::new(self.after));
-            let facts = |loader: &ClaudeGraph<'_>, ix: Ix| {
-                (loader.is_loaded(ix), loader.is_kept(ix), loader.is_bridged(ix))
-            };
-            for ix in kept {
-                let image = self.image(ix).filter(|image| {
-                    let above = old.parent(ix).map(|above| self.nearest(above));
-                    facts(&old, ix) == facts(&new, *image)
-                        && above.is_none_or(|above| above == new.parent(*image))
-                });
-                if image.is_none() {
-                    return Err(not_proven(format!(
-                        "line {} would be linked in another way",
-                        session.entries.line(ix)
-                    )));
-                }
-            }
-            return Ok(());
-        }
-        for ix in kept.filter(|ix| session.tree.is_in_tree(*ix)) {
-            let above = session.tree.parent(ix).and_then(|above| self.nearest(above));
-            if self.image(ix).is_none_or(|image| self.after.tree.parent(image) != above) {
-                return Err(not_proven(format!(
-                    "line {} would be linked in another way",
-                    session.entries.line(ix)
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the image of the nearest kept entry at or above another.
-    fn nearest(&self, ix: Ix) -> Option<Ix> {
-        let kept = self.before.session.tree.ancestors(ix).find(|above| !self.removal.gone[above.index()])?;
-        self.image(kept)
-    }
-}
-
-/// Returns the error for a plan that would change what is sent.
-fn not_proven(what: String) -> Error {
-    Error::NoPlace { what: format!("nothing was dropped: {what}"), instead: None }
 }
 
 impl Dropped {
