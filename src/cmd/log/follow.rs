@@ -79,8 +79,8 @@ pub(super) fn follow(
     }
 }
 
-/// Reads a file that changed until it is the same before and after; returns how far it is the one that
-/// was printed, its new end, and the session.
+/// Reads a file that changed until it is the same before and after; returns how far it is the one
+/// that was printed, its new end, and the session.
 fn read_again(again: &mut Again, end: End, path: &Path) -> anyhow::Result<(Option<u64>, End, Opened)> {
     loop {
         let same = end.still_there(path)?;

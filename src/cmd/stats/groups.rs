@@ -111,7 +111,8 @@ fn group_table(
     table.print(ui)
 }
 
-/// Returns the cells of a group; `several` sessions are counted, and `most` tokens are in one group.
+/// Returns the cells of a group; `several` sessions are counted, and `most` tokens are in one
+/// group.
 fn cells(what: &[By], group: &Group, several: bool, most: u64, ui: &Ui) -> Vec<String> {
     let is_branch = what == [By::Branch];
     let sum = &group.sum;

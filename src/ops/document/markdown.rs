@@ -258,8 +258,8 @@ fn defused_line(line: &str, in_table: bool) -> String {
     out
 }
 
-/// Returns how many signs begin the code at the start of `tail`, and where it ends if it is code: it has to
-/// end on this line, else the signs say nothing.
+/// Returns how many signs begin the code at the start of `tail`, and where it ends if it is code: it
+/// has to end on this line, else the signs say nothing.
 fn code_at_start(line: &str, tail: &str, in_table: bool) -> (usize, Option<usize>) {
     let run = tail.bytes().take_while(|byte| *byte == b'`').count();
     let ticks = &tail[..run];
