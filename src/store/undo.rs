@@ -479,7 +479,7 @@ fn inspect(
         command: operation.command.clone(),
         made: step.kind == StepKind::Create,
         grew,
-        back: operation.from.clone().filter(|from| operation.moved && is_plain(from)),
+        back: operation.from.as_deref().filter(|from| operation.moved && is_plain(from)).map(Box::from),
     };
     let (stamp, grew) = match found {
         Found::Before => return Ok(None),

@@ -105,7 +105,7 @@ pub enum Refusal {
         /// How many bytes were appended since, if nothing else changed.
         grew: Option<u64>,
         /// The entry that HEAD was on, if the operation moved it, and if its id is a plain word.
-        back: Option<String>,
+        back: Option<Box<str>>,
     },
     /// The file has another path since the operation.
     #[error("{}: was moved since, to {}", path.display(), to.display())]
@@ -266,7 +266,7 @@ impl Refusal {
             Refusal::MovedOn { grew: None, .. } => {
                 "`--force` undoes anyway if there is a backup; `bough redo` restores the present file".into()
             }
-            Refusal::MovedAway { op, .. } => format!("`bough undo {op}` takes back the move, and must come first"),
+            Refusal::MovedAway { op, .. } => format!("`bough undo {op}` undoes the move, which must come first"),
             Refusal::NothingToRedo { before: Some(op), .. } => {
                 format!("another operation came after the last undo; `bough undo {op}` takes that back nevertheless")
             }
