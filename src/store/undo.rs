@@ -398,7 +398,9 @@ fn is_piece(step: &Step, before: &State, after: &State, file: &File, len: u64) -
 
 /// Whether an id is a word that a shell takes as it is.
 fn is_plain(id: &str) -> bool {
-    id.len() >= 4 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+    id.len() >= 4
+        && !id.starts_with('-')
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
 /// What becomes of bytes that were appended since an operation that is undone.
@@ -435,11 +437,15 @@ pub struct Grown {
     pub lines: usize,
 }
 
-/// Returns the files of an operation that only grew since. Reads what it wrote.
+/// Returns the files of an operation that only grew since. Reads what it wrote to those that are longer now.
 pub fn grown(operation: &Operation, only: Option<&Path>) -> Result<Vec<Grown>, Refusal> {
     let steps = operation.steps.iter().filter(|step| only.is_none_or(|only| step.path == only));
     let mut out: Vec<Grown> = Vec::new();
-    for step in steps.filter(|step| is_change(step.kind)) {
+    let is_longer = |step: &&Step| {
+        let len = fs::metadata(&step.path).map_or(0, |facts| facts.len());
+        step.after.as_ref().is_some_and(|after| len > after.bytes)
+    };
+    for step in steps.filter(|step| is_change(step.kind)).filter(is_longer) {
         let found = find_file(step, operation.state == Progress::Begun)?;
         let (Found::After { stamp: Some(stamp), grew: added @ 1.. }, Some(before)) = (found, &step.before)
         else {
