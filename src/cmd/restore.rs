@@ -8,6 +8,7 @@ use crate::format::Format;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::store::Files;
 use crate::store::archive::{Archive, Item, Unpacked};
+use crate::store::locate;
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -37,11 +38,15 @@ pub struct Args {
     writing: WriteArgs,
 }
 
-pub(super) fn run(args: &Args, _global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let archive = open(args.from.as_deref())?;
     let contents = read(&archive)?;
     let found = contents.session(&args.id);
     let items = only(&args.id, &found, &archive)?;
+    if !args.writing.force && args.to.is_none() {
+        let main = items.iter().find(|item| item.main).unwrap_or(&items[0]);
+        refuse_second(main, global)?;
+    }
     let mut unpacked = Unpacked::new();
     let mut plan = Plan { verb: "restore".into(), keep_times: true, ..Plan::default() };
     let mut files = Files::new();
@@ -83,6 +88,23 @@ pub(super) fn run(args: &Args, _global: &Global, ui: &mut Ui) -> anyhow::Result<
         ui.hint(format_args!("`bough undo {}` undoes it", done.op_id));
     }
     Ok(Exit::Done)
+}
+
+/// Refuses to restore a session that was moved since: two would have its id.
+fn refuse_second(item: &Item, global: &Global) -> Result<(), Failure> {
+    let stores = locate::stores(&global.roots);
+    let Some(live) = locate::session_named(&stores, &item.session).ok().filter(|live| *live != item.origin())
+    else {
+        return Ok(());
+    };
+    let what = format!(
+        "session {} was not lost: it is {}",
+        text::one_line(&item.session),
+        text::one_line(&live.display().to_string())
+    );
+    let hint =
+        "`--to FOLDER` restores the archived one into another folder; `--force` restores it where it was";
+    Err(Failure::Usage { what, hint: hint.into() })
 }
 
 /// Returns the files of the only session that was found.

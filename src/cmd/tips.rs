@@ -12,16 +12,21 @@ const REMOVE: &str = "`bough drop REV` removes a branch; `bough label -d NAME` d
 const TIPS: &[(&str, &str)] = &[
     ("add", "agents write sessions; `bough append` adds one entry"),
     ("amend", "`bough switch --rewind REV` moves to before a prompt and prints it, to be sent again"),
+    ("bisect", "`bough grep TEXT` finds entries; `bough diff A B` compares branches"),
     ("blame", "`bough log REV` shows the path to an entry; `bough grep TEXT` finds entries"),
     ("branch", "`bough branches` lists branches; `bough switch REV` starts one"),
+    ("check", "`bough fsck`"),
     ("checkout", "`bough switch REV`"),
     ("clone", "`bough export-branch -o FILE` writes a branch as a session of its own"),
     ("commit", "agents write sessions; `bough append` adds one entry"),
     ("continue", "`bough status` prints the command with which the agent continues a session"),
+    ("copy", "`bough cherry-pick REV` copies entries; `bough export-branch` writes a branch as a session"),
     ("cost", "`bough stats`"),
     ("delete", REMOVE),
     ("describe", "`bough status`"),
+    ("doctor", "`bough fsck`"),
     ("edit", "`bough switch --rewind REV` moves to before a prompt and prints it, to be sent again"),
+    ("fetch", "`bough merge --from SESSION` copies what another session adds"),
     ("find", "`bough grep TEXT` finds entries; `bough sessions --all` lists sessions"),
     ("fix", "`bough fsck --repair`"),
     ("fork", "`bough export-branch --store REV` makes a session that the agent can resume"),
@@ -31,8 +36,10 @@ const TIPS: &[(&str, &str)] = &[
     ("ls", "`bough sessions`"),
     ("mv", "`bough move OLD NEW` after a folder was renamed; `bough switch REV` moves HEAD"),
     ("open", "`bough tree` shows a session; `bough status` prints how the agent continues it"),
+    ("pick", "`bough cherry-pick REV`"),
     ("prune", "`bough drop --others` removes branches; `bough op prune` deletes old backups"),
     ("pull", "`bough merge --from SESSION` copies what another session adds"),
+    ("push", "sessions are files; `bough export` writes a page to share"),
     ("rebase", "`bough cherry-pick --onto REV A..B` copies entries to another branch"),
     ("reflog", "`bough op log`"),
     ("remove", REMOVE),
@@ -52,12 +59,18 @@ const TIPS: &[(&str, &str)] = &[
 
 /// Options that other tools have, and what bough has for them.
 const OPTION_TIPS: &[(&str, &str)] = &[
+    ("--abort", "nothing is left half done; `bough undo` undoes the last operation"),
     ("--cost", "`bough stats` sums up costs; prices are set in the config file, see `bough help config`"),
     ("--fix", "`bough fsck --repair`"),
     ("--hard", "`bough switch REV` moves HEAD; nothing is lost, and `bough undo` goes back"),
     ("--patch", "`bough show REV` shows an entry; `bough diff A B` compares branches"),
     ("--price", "prices are set in the config file, see `bough help config`"),
     ("--prices", "prices are set in the config file, see `bough help config`"),
+    ("--short", "`bough log --oneline` prints short rows"),
+    ("-a", "`bough branches` lists all branches, and `bough log --all` all entries"),
+    ("-b", "a branch begins where the agent goes on after `bough switch REV`"),
+    ("-d", "`bough drop REV` removes a branch; `bough label -d NAME` deletes a label"),
+    ("-l", "`bough label` lists the labels"),
 ];
 
 /// Adds to the error about an unknown command or option what to type instead.

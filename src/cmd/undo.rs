@@ -258,6 +258,7 @@ fn carry_out(
         let operation = &wanted.operation;
         let jumps = log.newest().ok().flatten().is_some_and(|last| !touches_the_same(&last, operation));
         // Read before anything is written: afterwards, an unreadable log must not look like a failure.
+        let redoes = undo::is_undo(log, operation)?;
         let original = match &operation.undoes {
             Some(undone) => undo::original(log, undone)?,
             None => None,
@@ -287,14 +288,17 @@ fn carry_out(
         }
         write::report_kept_files(&done, ui);
         if ui.look.json {
-            print_json(operation, original.as_ref(), only, &done, ui)?;
+            print_json(operation, original.as_ref(), redoes, only, &done, ui)?;
         } else if !ui.look.quiet {
             // A file that is kept beside was not backed up, and another undo can't find it.
             let again = !done.op_id.is_empty() && done.kept.is_empty();
             let is_last = at + 1 == count;
-            let back = (again && is_last).then(|| way_back(global, operation, only, count));
+            let back = (again && is_last).then(|| way_back(global, operation, redoes, only, count));
             let place = if jumps { in_session(operation) } else { String::new() };
-            ui.note(summary(log, operation, original.as_ref(), only, &place, back.as_deref()));
+            ui.note(summary(log, operation, original.as_ref(), redoes, only, &place, back.as_deref()));
+            if done.files.is_empty() {
+                ui.note("nothing was changed: the files are as they would be already");
+            }
             let lines = added.iter().map(|grown| grown.lines).sum::<usize>();
             if lines > 0 {
                 ui.note(format_args!("kept {} that came after it", Count("line", "lines", lines)));
@@ -329,6 +333,7 @@ fn keeps_added(added: &[Grown], path: &Path) -> Result<(), String> {
 fn print_json(
     operation: &Operation,
     original: Option<&Operation>,
+    redoes: bool,
     only: Option<&Path>,
     done: &Done,
     ui: &mut Ui,
@@ -343,7 +348,7 @@ fn print_json(
         }
     };
     let row = UndoRow {
-        command: if operation.undoes.is_some() { "redo" } else { "undo" },
+        command: if redoes { "redo" } else { "undo" },
         file: file.display().to_string(),
         changed: !done.files.is_empty(),
         ids: [],
@@ -404,11 +409,12 @@ fn summary(
     log: &Log,
     operation: &Operation,
     original: Option<&Operation>,
+    redoes: bool,
     only: Option<&Path>,
     place: &str,
     back: Option<&str>,
 ) -> String {
-    let verb = if operation.undoes.is_some() { "redid" } else { "undid" };
+    let verb = if redoes { "redid" } else { "undid" };
     let operation = original.unwrap_or(operation);
     let steps: Vec<_> =
         operation.steps.iter().filter(|step| only.is_none_or(|only| step.path == only)).collect();
@@ -440,11 +446,14 @@ fn summary(
 }
 
 /// Returns what takes back an undo or a redo: with the session, unless the command would find it.
-fn way_back(global: &Global, operation: &Operation, only: Option<&Path>, count: usize) -> String {
-    let (verb, does) = match operation.undoes {
-        Some(_) => ("undo", "undoes"),
-        None => ("redo", "does"),
-    };
+fn way_back(
+    global: &Global,
+    operation: &Operation,
+    redoes: bool,
+    only: Option<&Path>,
+    count: usize,
+) -> String {
+    let (verb, does) = if redoes { ("undo", "undoes") } else { ("redo", "does") };
     let (steps, them) = match count {
         1 => (String::new(), "it"),
         count => (format!(" -n {count}"), "them"),

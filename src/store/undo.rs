@@ -6,7 +6,7 @@
 
 mod choice;
 
-pub use choice::{Last, Wanted, Which, find, is_operation, last, last_undo, original};
+pub use choice::{Last, Wanted, Which, find, is_operation, is_undo, last, last_undo, original};
 
 use super::oplog::{Log, Operation, Progress, State, Step, StepKind};
 use super::write::guard::Guard;
@@ -146,6 +146,7 @@ fn begin_or_resume<'a>(
     options: &WriteOptions<'a>,
 ) -> Record<'a> {
     let operation = &wanted.operation;
+    let redoes = options.log.is_some_and(|log| is_undo(log, operation).unwrap_or_default());
     match &wanted.begun {
         Some(begun) => {
             let todo: HashSet<&Path> = todo.iter().map(|(step, _)| &*step.path).collect();
@@ -158,7 +159,7 @@ fn begin_or_resume<'a>(
             Operation {
                 op_id: op_id(options.now),
                 time: options.now.iso(),
-                command: if operation.undoes.is_some() { "redo" } else { "undo" }.into(),
+                command: if redoes { "redo" } else { "undo" }.into(),
                 detail: operation.detail.clone(),
                 file: only.map_or_else(|| operation.file.clone(), Path::to_owned),
                 format: operation.format.clone(),

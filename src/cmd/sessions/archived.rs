@@ -3,13 +3,16 @@
 use super::table::{self, Line, Note};
 use super::{Args, Sort};
 use crate::cmd::archive;
+use crate::cmd::shared::options::Global;
 use crate::cmd::shared::{rows, time};
 use crate::cmd::{Exit, shared};
 use crate::model::Time;
 use crate::ops::sessions::Summary;
 use crate::store::archive::Item;
+use crate::store::locate;
 use crate::ui::Ui;
 use serde::Serialize;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 /// A session of the archive: sessions --archived.
@@ -25,6 +28,8 @@ pub(in crate::cmd) struct ArchivedRow<'a> {
     file: String,
     /// Whether it is still there.
     exists: bool,
+    /// Whether a store has the session in another place now, since it was moved.
+    moved: bool,
     /// Its size.
     bytes: u64,
     /// Its name, or else its first prompt, when it was archived.
@@ -46,6 +51,8 @@ struct Row<'a> {
     file: PathBuf,
     /// Whether the file is still where it was.
     exists: bool,
+    /// Whether a store has the session in another place.
+    is_elsewhere: bool,
     summary: Summary,
 }
 
@@ -58,7 +65,7 @@ impl Row<'_> {
             cwd: item.cwd.clone(),
             ..Summary::default()
         };
-        Row { item, exists: file.exists(), file, summary }
+        Row { item, exists: file.exists(), is_elsewhere: false, file, summary }
     }
 
     fn line(&self) -> Line<'_> {
@@ -81,6 +88,7 @@ impl Row<'_> {
             agent: &item.agent,
             file: self.file.display().to_string(),
             exists: self.exists,
+            moved: self.is_elsewhere,
             bytes: item.bytes,
             title: item.title.as_deref(),
             archived: &item.archived,
@@ -95,8 +103,28 @@ fn modified(item: &Item) -> Time {
     Time(item.mtime / 1_000_000)
 }
 
+/// Notes which sessions are in another place of a store now. Of one that was archived at several places, the last
+/// counts.
+fn note_moved(rows: &mut Vec<Row<'_>>, global: &Global) {
+    let stores = locate::stores(&global.roots);
+    let live: HashSet<String> =
+        stores.iter().flat_map(locate::sessions).map(|found| locate::session_id(&found.path)).collect();
+    let here: HashSet<String> =
+        rows.iter().filter(|row| row.exists).map(|row| row.item.session.clone()).collect();
+    let mut last: HashMap<String, String> = HashMap::new();
+    for row in rows.iter() {
+        let archived = last.entry(row.item.session.clone()).or_default();
+        *archived = std::mem::take(archived).max(row.item.archived.clone());
+    }
+    rows.retain_mut(|row| {
+        row.is_elsewhere = !row.exists && live.contains(&row.item.session);
+        let is_last = last.get(&row.item.session).is_some_and(|last| *last == row.item.archived);
+        row.exists || is_last && !here.contains(&row.item.session)
+    });
+}
+
 /// Prints the sessions of the archive.
-pub(super) fn list(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
+pub(super) fn list(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let contents = archive::read(&archive::open(None)?)?;
     let now = time::now();
     let since = args.since.as_deref().map(|since| time::parse(since, now)).transpose()?;
@@ -108,6 +136,9 @@ pub(super) fn list(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
             && until.is_none_or(|until| modified(item) <= until)
     };
     let mut rows: Vec<Row<'_>> = contents.latest().into_iter().filter(is_wanted).map(Row::new).collect();
+    if rows.iter().any(|row| !row.exists) {
+        note_moved(&mut rows, global);
+    }
     Sort::parse(&args.sort)?.rows(&mut rows, Row::line);
     rows.truncate(args.max_count.unwrap_or(usize::MAX));
     if rows.is_empty() {
@@ -121,7 +152,11 @@ pub(super) fn list(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let lines: Vec<Line<'_>> = rows.iter().map(Row::line).collect();
-    let said = |row: &Row<'_>| if row.exists { String::new() } else { "only in the archive".to_owned() };
+    let said = |row: &Row<'_>| match (row.exists, row.is_elsewhere) {
+        (true, _) => String::new(),
+        (false, true) => "moved since".to_owned(),
+        (false, false) => "only in the archive".to_owned(),
+    };
     let notes: Vec<Note> = rows.iter().map(|row| Note { said: said(row), ..Note::default() }).collect();
     table::print(&lines, &notes, true, args.date.date, now, ui)?;
     Ok(Exit::Done)

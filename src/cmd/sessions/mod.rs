@@ -128,7 +128,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         ui.for_people();
     }
     if args.archived {
-        return archived::list(args, ui);
+        return archived::list(args, global, ui);
     }
     let now = time::now();
     if args.lost {

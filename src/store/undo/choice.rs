@@ -166,12 +166,16 @@ pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
     let mut is_late = false;
     while let Some(past) = history.next_on_file().map_err(&io)? {
         let Past { operation, undone_by, .. } = past;
-        let Some(undoes) = operation.undoes.clone() else {
+        if operation.undoes.is_none() {
             // What was undone before an operation that is in effect, or in effect again, stays undone.
             is_late |= undone_by.is_none();
             continue;
-        };
+        }
         if undone_by.is_some() {
+            continue;
+        }
+        // A redo is not undone by a redo.
+        if operation.state != Progress::Begun && !is_undo(log, &operation)? {
             continue;
         }
         if is_late {
@@ -181,16 +185,21 @@ pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
         if operation.state == Progress::Begun {
             return finish(&mut history.reader, operation, io);
         }
-        if !is_undo(log, &undoes).map_err(&io)? {
-            return Ok(Wanted::new(operation));
-        }
+        return Ok(Wanted::new(operation));
     }
     Err(Refusal::NothingToRedo { path: path.map(Path::to_owned), before: None })
 }
 
-/// Returns whether an operation is an undo.
-fn is_undo(log: &Log, op: &str) -> io::Result<bool> {
-    Ok(operation_by_id(log, op)?.is_some_and(|operation| operation.undoes.is_some()))
+/// Returns whether an operation is an undo, so that its own undo is a redo. A redo is the undo of an undo, and is
+/// itself undone as any other operation.
+pub fn is_undo(log: &Log, operation: &Operation) -> Result<bool, Refusal> {
+    let io = not_read(log);
+    let (mut is_undo, mut next) = (false, operation.undoes.clone());
+    while let Some(op) = next {
+        is_undo = !is_undo;
+        next = operation_by_id(log, &op).map_err(&io)?.and_then(|found| found.undoes);
+    }
+    Ok(is_undo)
 }
 
 fn operation_by_id(log: &Log, op: &str) -> io::Result<Option<Operation>> {
