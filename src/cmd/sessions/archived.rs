@@ -111,14 +111,16 @@ fn note_moved(rows: &mut Vec<Row<'_>>, global: &Global) {
         stores.iter().flat_map(locate::sessions).map(|found| locate::session_id(&found.path)).collect();
     let here: HashSet<String> =
         rows.iter().filter(|row| row.exists).map(|row| row.item.session.clone()).collect();
-    let mut last: HashMap<String, String> = HashMap::new();
+    let mut last: HashMap<String, &Item> = HashMap::new();
     for row in rows.iter() {
-        let archived = last.entry(row.item.session.clone()).or_default();
-        *archived = std::mem::take(archived).max(row.item.archived.clone());
+        let known = last.entry(row.item.session.clone()).or_insert(row.item);
+        if row.item.archived >= known.archived {
+            *known = row.item;
+        }
     }
     rows.retain_mut(|row| {
         row.is_elsewhere = !row.exists && live.contains(&row.item.session);
-        let is_last = last.get(&row.item.session).is_some_and(|last| *last == row.item.archived);
+        let is_last = last.get(&row.item.session).is_some_and(|last| std::ptr::eq(*last, row.item));
         row.exists || is_last && !here.contains(&row.item.session)
     });
 }
