@@ -64,8 +64,10 @@ pub fn plan(whole: Snapshot<'_>, what: What<'_>, fresh: &mut Ids, now: Time) -> 
     let gone = match what {
         What::Entries(entries) => {
             let gone = choice.below(whole, entries)?;
-            choice.no_part_of_kept_reply(whole, &gone)?;
-            gone
+            match parts_of_kept_replies(whole, &gone)? {
+                parts if parts.is_empty() => gone,
+                parts => return Err(choice.refusal(whole, &parts)?),
+            }
         }
         What::Others(kept) => choice.others(whole, kept)?,
         What::Failed => choice.failed(whole)?,
@@ -187,17 +189,15 @@ impl<'a> Choice<'a> {
         Ok(gone)
     }
 
-    /// Fails if a part of a kept reply would be dropped.
-    fn no_part_of_kept_reply(&self, whole: Snapshot<'_>, gone: &[bool]) -> Result<(), Error> {
-        let parts = parts_of_kept_replies(whole, gone)?;
-        let Some(first) = parts.first() else { return Ok(()) };
+    /// Returns the error that parts of a kept reply would be dropped. There must be one.
+    fn refusal(&self, whole: Snapshot<'_>, parts: &[Ix]) -> io::Result<Error> {
         // What is below the parts can be dropped without them.
         let tree = self.thread.tree();
         let is_between = |ix: Ix| parts.iter().any(|part| tree.ancestors(*part).any(|above| above == ix));
         let below = parts.iter().flat_map(|part| tree.children(*part)).filter(|ix| !is_between(*ix));
         let below: Vec<String> = below.map(|ix| whole.name(ix)).collect::<io::Result<_>>()?;
-        Err(Error::NoPlace {
-            what: format!("{} is part of a reply that a kept branch shows", whole.name(*first)?),
+        Ok(Error::NoPlace {
+            what: format!("{} is part of a reply that a kept branch shows", whole.name(parts[0])?),
             instead: match below.is_empty() {
                 true => Some("it is dropped with that branch".into()),
                 false => Some(format!("`bough drop {}` removes what is below it", below.join(" "))),
@@ -205,28 +205,42 @@ impl<'a> Choice<'a> {
         })
     }
 
-    /// Holds the parts of kept replies that would be dropped; returns whether there were some.
-    fn hold_parts(&mut self, whole: Snapshot<'_>, gone: &[bool]) -> io::Result<bool> {
-        let parts = parts_of_kept_replies(whole, gone)?;
-        parts.iter().for_each(|part| self.hold(*part));
-        self.parts += parts.len();
-        Ok(!parts.is_empty())
+    /// Chooses again until no part of a kept reply would be dropped; what would be is held.
+    fn without_parts(
+        &mut self,
+        whole: Snapshot<'_>,
+        choose: impl Fn(&Self) -> Vec<bool>,
+    ) -> Result<Vec<bool>, Error> {
+        loop {
+            let gone = choose(self);
+            let parts = parts_of_kept_replies(whole, &gone)?;
+            if parts.is_empty() {
+                return Ok(gone);
+            }
+            if parts.iter().all(|part| self.held[part.index()]) {
+                // They are dropped although they are held: another round would choose the same.
+                return Err(self.refusal(whole, &parts)?);
+            }
+            for part in &parts {
+                self.hold(*part);
+                // The entry of an id is dropped with all its copies.
+                if let Some(entry) = self.session.find(self.session.entries.key(*part)) {
+                    self.hold(entry);
+                }
+            }
+            self.parts += parts.len();
+        }
     }
 
     /// Drops every branch that does not lead to HEAD, or to one of the kept entries, and is not below one of these.
-    fn others(&mut self, whole: Snapshot<'_>, kept: &[Ix]) -> io::Result<Vec<bool>> {
+    fn others(&mut self, whole: Snapshot<'_>, kept: &[Ix]) -> Result<Vec<bool>, Error> {
         for ix in kept {
             self.hold(*ix);
             for below in self.thread.tree().subtree(self.thread.stand_in(*ix)) {
                 self.held[below.index()] = true;
             }
         }
-        loop {
-            let gone = self.not_held();
-            if !self.hold_parts(whole, &gone)? {
-                return Ok(gone);
-            }
-        }
+        self.without_parts(whole, Choice::not_held)
     }
 
     /// Drops every branch from its first entry that is not held.
@@ -275,13 +289,8 @@ impl<'a> Choice<'a> {
     }
 
     /// Drops failed replies that no other reply follows, and the prompts to which there is no other reply.
-    fn failed(&mut self, whole: Snapshot<'_>) -> io::Result<Vec<bool>> {
-        loop {
-            let gone = self.failed_not_held();
-            if !self.hold_parts(whole, &gone)? {
-                return Ok(gone);
-            }
-        }
+    fn failed(&mut self, whole: Snapshot<'_>) -> Result<Vec<bool>, Error> {
+        self.without_parts(whole, Choice::failed_not_held)
     }
 
     fn failed_not_held(&self) -> Vec<bool> {
