@@ -193,8 +193,13 @@ impl<'a> Choice<'a> {
     fn refusal(&self, whole: Snapshot<'_>, parts: &[Ix]) -> io::Result<Error> {
         // What is below the parts can be dropped without them.
         let tree = self.thread.tree();
-        let is_between = |ix: Ix| parts.iter().any(|part| tree.ancestors(*part).any(|above| above == ix));
-        let below = parts.iter().flat_map(|part| tree.children(*part)).filter(|ix| !is_between(*ix));
+        let mut leading: HashSet<Ix> = HashSet::new();
+        for part in parts {
+            leading.extend(
+                tree.ancestors(*part).take_while(|above| !leading.contains(above)).collect::<Vec<_>>(),
+            );
+        }
+        let below = parts.iter().flat_map(|part| tree.children(*part)).filter(|ix| !leading.contains(ix));
         let below: Vec<String> = below.map(|ix| whole.name(ix)).collect::<io::Result<_>>()?;
         Ok(Error::NoPlace {
             what: format!("{} is part of a reply that a kept branch shows", whole.name(parts[0])?),
@@ -221,11 +226,12 @@ impl<'a> Choice<'a> {
                 // They are dropped although they are held: another round would choose the same.
                 return Err(self.refusal(whole, &parts)?);
             }
+            let places = self.session.places();
             for part in &parts {
                 self.hold(*part);
                 // The entry of an id is dropped with all its copies.
-                if let Some(entry) = self.session.find(self.session.entries.key(*part)) {
-                    self.hold(entry);
+                if let Some(entry) = places.get(&self.session.entries.key(*part)) {
+                    self.hold(*entry);
                 }
             }
             self.parts += parts.len();
@@ -266,9 +272,11 @@ impl<'a> Choice<'a> {
         let (session, tree) = (self.session, self.thread.tree());
         let kept_below = |ix: Ix| tree.children(ix).filter(|below| !gone[below.index()]).count();
         let ends = session.entries.all().filter(|ix| gone[ix.index()]).filter_map(|ix| tree.parent(ix));
-        let mut ends: Vec<Ix> = ends.filter(|end| !gone[end.index()] && kept_below(*end) == 0).collect();
+        let mut ends: Vec<Ix> = ends.filter(|end| !gone[end.index()]).collect();
+        // An entry may have had many branches.
         ends.sort_unstable();
         ends.dedup();
+        ends.retain(|end| kept_below(*end) == 0);
         let begin = |end: Ix| {
             let path = tree.ancestors(end).take_while(|ix| !self.held[ix.index()] && kept_below(*ix) <= 1);
             let path: Vec<Ix> = path.collect();
