@@ -9,6 +9,7 @@ mod terminal;
 pub mod text;
 
 pub use graph::Columns;
+pub use pager::is_program;
 pub use paint::{Ink, paint, set_styles};
 pub use progress::Progress;
 pub use terminal::{Look, Ui};

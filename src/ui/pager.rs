@@ -53,11 +53,13 @@ fn is_there(command: &str) -> bool {
     if !plain {
         return true;
     }
-    if word.contains('/') {
-        return Path::new(word).exists();
-    }
+    if word.contains('/') { Path::new(word).exists() } else { is_program(word) }
+}
+
+/// Returns whether a folder of `PATH` has a program.
+pub fn is_program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(word).is_file())
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
 impl Write for Pager {

@@ -1,7 +1,9 @@
 //! The commands that the navigator runs: this program itself, so that an act is the command and nothing else.
 
+use crate::store::locate;
 use crate::store::write::ask_to_end;
 use crate::ui::text;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Bough {
     program: PathBuf,
     session: PathBuf,
+    short_name: OnceCell<String>,
 }
 
 /// What a command printed.
@@ -24,7 +27,19 @@ pub(super) struct Ran {
 
 impl Bough {
     pub(super) fn new(session: &Path) -> io::Result<Bough> {
-        Ok(Bough { program: std::env::current_exe()?, session: session.to_owned() })
+        Ok(Bough {
+            program: std::env::current_exe()?,
+            session: session.to_owned(),
+            short_name: OnceCell::new(),
+        })
+    }
+
+    /// The beginning of the id of the session, as `-s` takes it, or of the name of its file. The file is asked once.
+    pub(super) fn short_name(&self) -> &str {
+        self.short_name.get_or_init(|| {
+            let id: String = locate::session_id(&self.session).chars().take(8).collect();
+            text::one_line(&id)
+        })
     }
 
     /// The words of a command as they are run: its name, the session, and the rest.

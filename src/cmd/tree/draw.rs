@@ -6,13 +6,11 @@ use crate::cmd::shared::render::{Body, ink_of};
 use crate::cmd::shared::time;
 use crate::model::{Count, Ix, Kind, grouped};
 use crate::ops::filter;
-use crate::store::locate;
 use crate::ui::{Ink, Look, spelled, text};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use std::collections::BTreeSet;
-use std::path::Path;
 
 /// From so many columns on, the entry is shown on the right of the rows.
 const WIDE: u16 = 100;
@@ -185,16 +183,10 @@ fn header(navigator: &Navigator<'_>, status: &str, pen: &mut Pen<'_>, area: Rect
     let width = usize::from(area.width);
     // The names of most files are long, and say less than what follows.
     if text::width(&parts.join(" · ")) > width && text::width(&parts[0]) > 16 {
-        parts[0] = short_name(model.path());
+        navigator.bough.short_name().clone_into(&mut parts[0]);
     }
     let words = pen.own(&text::fit(&parts.join(" · "), width));
     pen.put(area, area.x, area.y, &words, Style::new().add_modifier(Modifier::BOLD));
-}
-
-/// The beginning of the id of a session, as `-s` takes it, or of the name of its file.
-fn short_name(path: &Path) -> String {
-    let id: String = locate::session_id(path).chars().take(8).collect();
-    text::one_line(&id)
 }
 
 /// Which of the visible rows has the cursor.

@@ -5,8 +5,7 @@ use crate::cmd::tree::keys::Key;
 use crate::cmd::tree::line_edit::LineEdit;
 use crate::cmd::tree::pager::scroll;
 use crate::ops::filter::Mode;
-use crate::ui::text;
-use std::path::PathBuf;
+use crate::ui::{self, text};
 
 impl<'m> Navigator<'m> {
     /// Does what a key asks for.
@@ -340,9 +339,7 @@ fn missing_program(command: &str) -> Option<String> {
     let words = shlex::split(command)?;
     let at = words.iter().position(|word| word == "&&").map_or(0, |at| at + 1);
     let program = words.get(at)?;
-    let is_there = |folder: PathBuf| folder.join(program).is_file();
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    (!std::env::split_paths(&folders).any(is_there)).then(|| text::one_line(program))
+    (!ui::is_program(program)).then(|| text::one_line(program))
 }
 
 /// The index of the row that was typed: `12`, or `+5` and `-5` from the row with the cursor on.
