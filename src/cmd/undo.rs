@@ -258,10 +258,9 @@ fn carry_out(
         let operation = &wanted.operation;
         let jumps = log.newest().ok().flatten().is_some_and(|last| !touches_the_same(&last, operation));
         // Read before anything is written: afterwards, an unreadable log must not look like a failure.
-        let redoes = undo::is_undo(log, operation)?;
-        let original = match &operation.undoes {
-            Some(undone) => undo::original(log, undone)?,
-            None => None,
+        let (original, redoes) = match undo::origin(log, operation)? {
+            Some(origin) => (origin.original, origin.is_undo),
+            None => (None, false),
         };
         let mut added = Vec::new();
         let done = write::retry(writing, ui, |_, _| {

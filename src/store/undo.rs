@@ -6,7 +6,7 @@
 
 mod choice;
 
-pub use choice::{Last, Wanted, Which, find, is_operation, is_undo, last, last_undo, original};
+pub use choice::{Last, Origin, Wanted, Which, find, is_operation, last, last_undo, origin};
 
 use super::oplog::{Log, Operation, Progress, State, Step, StepKind};
 use super::write::guard::Guard;
@@ -146,7 +146,8 @@ fn begin_or_resume<'a>(
     options: &WriteOptions<'a>,
 ) -> Record<'a> {
     let operation = &wanted.operation;
-    let redoes = options.log.is_some_and(|log| is_undo(log, operation).unwrap_or_default());
+    let redoes =
+        options.log.and_then(|log| origin(log, operation).ok()?).is_some_and(|origin| origin.is_undo);
     match &wanted.begun {
         Some(begun) => {
             let todo: HashSet<&Path> = todo.iter().map(|(step, _)| &*step.path).collect();

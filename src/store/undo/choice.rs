@@ -175,7 +175,9 @@ pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
             continue;
         }
         // A redo is not undone by a redo.
-        if operation.state != Progress::Begun && !is_undo(log, &operation)? {
+        if operation.state != Progress::Begun
+            && origin(log, &operation)?.is_some_and(|origin| !origin.is_undo)
+        {
             continue;
         }
         if is_late {
@@ -190,16 +192,27 @@ pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
     Err(Refusal::NothingToRedo { path: path.map(Path::to_owned), before: None })
 }
 
-/// Returns whether an operation is an undo, so that its own undo is a redo. A redo is the undo of an undo, and is
-/// itself undone as any other operation.
-pub fn is_undo(log: &Log, operation: &Operation) -> Result<bool, Refusal> {
+/// Where an undo or a redo comes from.
+pub struct Origin {
+    /// The operation that was undone or redone; `None` if the log does not have it any more.
+    pub original: Option<Operation>,
+    /// Whether it is an undo, so that its own undo is a redo. A redo is the undo of an undo, and is itself undone as any
+    /// other operation.
+    pub is_undo: bool,
+}
+
+/// Returns where an operation comes from; `None` if it is neither an undo nor a redo.
+pub fn origin(log: &Log, operation: &Operation) -> Result<Option<Origin>, Refusal> {
     let io = not_read(log);
-    let (mut is_undo, mut next) = (false, operation.undoes.clone());
-    while let Some(op) = next {
-        is_undo = !is_undo;
-        next = operation_by_id(log, &op).map_err(&io)?.and_then(|found| found.undoes);
+    let Some(mut op) = operation.undoes.clone() else { return Ok(None) };
+    let mut is_undo = true;
+    loop {
+        let original = operation_by_id(log, &op).map_err(&io)?;
+        match original.as_ref().and_then(|found| found.undoes.clone()) {
+            Some(undoes) => (op, is_undo) = (undoes, !is_undo),
+            None => return Ok(Some(Origin { original, is_undo })),
+        }
     }
-    Ok(is_undo)
 }
 
 fn operation_by_id(log: &Log, op: &str) -> io::Result<Option<Operation>> {
@@ -210,16 +223,6 @@ fn operation_by_id(log: &Log, op: &str) -> io::Result<Option<Operation>> {
         }
     }
     Ok(None)
-}
-
-/// Returns the operation with an id; for an undo or a redo, the operation that it undid or redid.
-pub fn original(log: &Log, op: &str) -> Result<Option<Operation>, Refusal> {
-    let io = not_read(log);
-    let mut found = operation_by_id(log, op).map_err(&io)?;
-    while let Some(undoes) = found.as_ref().and_then(|found| found.undoes.clone()) {
-        found = operation_by_id(log, &undoes).map_err(&io)?;
-    }
-    Ok(found)
 }
 
 fn is_prefix(operation: &Operation, op: &str) -> bool {
