@@ -179,10 +179,11 @@ fn hint_at_rests(
         words = format!("{words} {}", text::shell_word(&short.short_id(session, &opened.files, *ix)?));
     }
     let named = session_arg::in_hint(global, opened.files.path(0));
-    let (entries, stay) = (Count("entry", "entries", count), if count == 1 { "stays" } else { "stay" });
-    let (stay, removes) = match args.writing.dry_run {
-        true => (format!("would {}", stay.trim_end_matches('s')), "would remove"),
-        false => (stay.to_owned(), "removes"),
+    let entries = Count("entry", "entries", count);
+    let (stay, removes) = match (args.writing.dry_run, count) {
+        (true, _) => ("would stay", "would remove"),
+        (false, 1) => ("stays", "removes"),
+        (false, _) => ("stay", "removes"),
     };
     let of = if dropped.rests.len() == 1 { "its branch" } else { "these branches" };
     ui.hint(format_args!("{entries} of {of} {stay}; `bough drop{named}{words}` {removes} all of it"));

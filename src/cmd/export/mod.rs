@@ -10,7 +10,7 @@ use super::shared::config::Config;
 use super::shared::options::Global;
 use super::shared::thread_arg::{self, ReadOptions, ThreadView};
 use super::shared::words::{self, Use};
-use super::shared::{session_arg, time};
+use super::shared::{scope, session_arg, time};
 use super::{Exit, Failure, complete};
 use crate::context::Context;
 use crate::model::{Count, Ix};
@@ -289,8 +289,7 @@ fn several(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow
     }
     if global.session.is_some() {
         let option = if args.all { "--all" } else { "--project" };
-        let what = format!("`{option}` chooses the sessions, so that no other can be named");
-        return Err(Failure::Usage { what, hint: format!("omit `{option}`, or the session") }.into());
+        return Err(scope::no_other(option, format!("omit `{option}`, or the session")).into());
     }
     let found = match &args.words[..] {
         [] if args.all => locate::stores(&global.roots).iter().flat_map(locate::sessions).collect(),

@@ -109,19 +109,18 @@ fn note_moved(rows: &mut Vec<Row<'_>>, global: &Global) {
     let stores = locate::stores(&global.roots);
     let live: HashSet<String> =
         stores.iter().flat_map(locate::sessions).map(|found| locate::session_id(&found.path)).collect();
-    let here: HashSet<String> =
-        rows.iter().filter(|row| row.exists).map(|row| row.item.session.clone()).collect();
-    let mut last: HashMap<String, &Item> = HashMap::new();
+    // One that is there counts more than one that was archived later.
+    let rank = |exists: bool, item: &Item| (exists, item.archived.clone());
+    let mut last: HashMap<&str, (bool, &Item)> = HashMap::new();
     for row in rows.iter() {
-        let known = last.entry(row.item.session.clone()).or_insert(row.item);
-        if row.item.archived >= known.archived {
-            *known = row.item;
+        let known = last.entry(&row.item.session).or_insert((row.exists, row.item));
+        if rank(row.exists, row.item) >= rank(known.0, known.1) {
+            *known = (row.exists, row.item);
         }
     }
     rows.retain_mut(|row| {
         row.is_elsewhere = !row.exists && live.contains(&row.item.session);
-        let is_last = last.get(&row.item.session).is_some_and(|last| std::ptr::eq(*last, row.item));
-        row.exists || is_last && !here.contains(&row.item.session)
+        row.exists || std::ptr::eq(last[&*row.item.session].1, row.item)
     });
 }
 

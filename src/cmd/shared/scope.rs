@@ -41,6 +41,12 @@ pub(crate) struct Scope {
     pub(crate) files_from: Option<PathBuf>,
 }
 
+/// Returns the error that a session is named beside an option that chooses the sessions.
+pub(crate) fn no_other(option: &str, hint: String) -> Failure {
+    let what = format!("`{option}` chooses the sessions, so that no other can be named");
+    Failure::Usage { what, hint }
+}
+
 impl Scope {
     /// Returns the option that chooses the sessions, unless it is a list.
     pub(crate) fn option(&self) -> Option<&'static str> {
@@ -62,8 +68,7 @@ impl Scope {
             _ => return Ok(None),
         };
         if is_named || global.session.is_some() {
-            let what = format!("`{option}` chooses the sessions, so that no other can be named");
-            return Err(Failure::Usage { what, hint: String::new() }.into());
+            return Err(no_other(option, String::new()).into());
         }
         if let Some(list) = &self.files_from {
             let paths = listed(list)?;
