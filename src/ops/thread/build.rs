@@ -510,11 +510,13 @@ impl<'r> Reader<'r> {
             kids.into_iter().partition(|kid| self.lead[*kid as usize] == NONE);
         let mut step = Step { stitched, ..Step::default() };
         if rest.len() > 1 {
-            // A compaction that keeps its parent comes between the parent and the following
-            // entries.
-            let (kept, others): (Vec<u32>, Vec<u32>) = rest
-                .into_iter()
-                .partition(|kid| self.links.kept.get(kid).is_some_and(|kept| kept.contains(&at)));
+            // A compaction that keeps its parent comes between the parent and the entries that were written
+            // after it. If there is a child that was written before, it is what the compaction left out, or what
+            // the user rewound: a branch of its own, as the compaction is.
+            let keeps = |kid: &u32| self.links.kept.get(kid).is_some_and(|kept| kept.contains(&at));
+            let first = rest.iter().copied().filter(|kid| !keeps(kid)).min();
+            let (kept, others): (Vec<u32>, Vec<u32>) =
+                rest.into_iter().partition(|kid| keeps(kid) && first.is_none_or(|first| *kid < first));
             step.parts = kept;
             rest = others;
         }
