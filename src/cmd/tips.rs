@@ -1,6 +1,7 @@
 //! What to type instead of a command that bough does not have: verbs of git and of others, and slips of the fingers.
 
 use super::Cli;
+use crate::model::is_slip;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -19,9 +20,14 @@ const TIPS: &[(&str, &str)] = &[
     ("checkout", "`bough switch REV`"),
     ("clone", "`bough export-branch -o FILE` writes a branch as a session of its own"),
     ("commit", "agents write sessions; `bough append` adds one entry"),
+    (
+        "compact",
+        "`bough slim` makes a session small enough to resume; `bough append --kind compaction` adds a summary",
+    ),
     ("continue", "`bough status` prints the command with which the agent continues a session"),
     ("copy", "`bough cherry-pick REV` copies entries; `bough export-branch` writes a branch as a session"),
     ("cost", "`bough stats`"),
+    ("cp", "`bough cherry-pick REV` copies entries; `bough export-branch` writes a branch as a session"),
     ("delete", REMOVE),
     ("describe", "`bough status`"),
     ("doctor", "`bough fsck`"),
@@ -31,17 +37,23 @@ const TIPS: &[(&str, &str)] = &[
     ("fix", "`bough fsck --repair`"),
     ("fork", "`bough export-branch --store REV` makes a session that the agent can resume"),
     ("gc", "`bough op prune` deletes old backups"),
+    ("history", "`bough log` shows a session; `bough op log` lists what bough did"),
+    ("import", "`bough convert` writes a session for another agent"),
+    ("info", "`bough status`"),
     ("init", "agents write sessions; `bough sessions` lists them"),
     ("list", "`bough sessions`"),
     ("ls", "`bough sessions`"),
     ("mv", "`bough move OLD NEW` after a folder was renamed; `bough switch REV` moves HEAD"),
+    ("notes", "`bough label NAME [REV]`"),
     ("open", "`bough tree` shows a session; `bough status` prints how the agent continues it"),
     ("pick", "`bough cherry-pick REV`"),
+    ("print", "`bough show REV`; `bough export --to md` prints a conversation"),
     ("prune", "`bough drop --others` removes branches; `bough op prune` deletes old backups"),
     ("pull", "`bough merge --from SESSION` copies what another session adds"),
     ("push", "sessions are files; `bough export` writes a page to share"),
     ("rebase", "`bough cherry-pick --onto REV A..B` copies entries to another branch"),
     ("reflog", "`bough op log`"),
+    ("remote", "bough has no network code; `bough merge --from SESSION` copies what another session adds"),
     ("remove", REMOVE),
     ("rename", "`bough move OLD NEW` after a folder was renamed; agents name their sessions"),
     ("repair", "`bough fsck --repair`"),
@@ -52,9 +64,25 @@ const TIPS: &[(&str, &str)] = &[
     ("rm", REMOVE),
     ("search", "`bough grep`"),
     ("session", "`bough sessions`"),
+    ("shortlog", "`bough log --oneline`"),
+    ("shrink", "`bough slim`"),
+    ("squash", "`bough slim` makes a session smaller; `bough drop REV` removes a branch"),
     ("stash", "`bough label NAME` labels HEAD; `bough switch NAME` goes back to it"),
     ("tag", "`bough label NAME [REV]`"),
+    ("usage", "`bough stats`"),
     ("version", "`bough --version`"),
+    ("view", "`bough tree` shows a session; `bough show REV` shows an entry"),
+    ("worktree", "`bough export-branch --store REV` makes a session that the agent can resume"),
+];
+
+/// What bough has for a word below a command that has commands of its own.
+const BELOW: &[(&str, &str)] = &[
+    (
+        "bough archive",
+        "`bough archive` archives all sessions; `bough sessions --archived` lists those of the archive",
+    ),
+    ("bough config", "`bough config list` prints the settings"),
+    ("bough op", "`bough op log` lists the operations; `bough undo OP` undoes one"),
 ];
 
 /// Options that other tools have, and what bough has for them.
@@ -63,6 +91,10 @@ const OPTION_TIPS: &[(&str, &str)] = &[
     ("--cost", "`bough stats` sums up costs; prices are set in the config file, see `bough help config`"),
     ("--fix", "`bough fsck --repair`"),
     ("--hard", "`bough switch REV` moves HEAD; nothing is lost, and `bough undo` goes back"),
+    (
+        "--list",
+        "`bough label` lists the labels, `bough branches` the branches, `bough sessions` the sessions",
+    ),
     ("--patch", "`bough show REV` shows an entry; `bough diff A B` compares branches"),
     ("--price", "prices are set in the config file, see `bough help config`"),
     ("--prices", "prices are set in the config file, see `bough help config`"),
@@ -70,50 +102,54 @@ const OPTION_TIPS: &[(&str, &str)] = &[
     ("-a", "`bough branches` lists all branches, and `bough log --all` all entries"),
     ("-b", "a branch begins where the agent goes on after `bough switch REV`"),
     ("-d", "`bough drop REV` removes a branch; `bough label -d NAME` deletes a label"),
+    ("-f", "there is no short form of --force; `bough label -m NAME REV` moves a label"),
     ("-l", "`bough label` lists the labels"),
+    ("-r", "folders are read with all that is below them"),
 ];
 
 /// Adds to the error about an unknown command or option what to type instead.
 pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && error.kind() == ErrorKind::UnknownArgument
-        && let Some((_, tip)) = OPTION_TIPS.iter().find(|(known, _)| known == option)
     {
-        // The suggestion of clap is by spelling, and worse.
-        error.remove(ContextKind::SuggestedArg);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*tip).into()]));
+        let tip = OPTION_TIPS.iter().find(|(known, _)| known == option);
+        let in_grep =
+            error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("bough grep"));
+        if !in_grep {
+            // That a value may begin with a dash helps nobody who mistook an option.
+            error.remove(ContextKind::Suggested);
+        }
+        if let Some((_, tip)) = tip {
+            // The suggestion of clap is by spelling, and worse.
+            error.remove(ContextKind::SuggestedArg);
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*tip).into()]));
+        }
         return error;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    let tip = match TIPS.iter().find(|(known, _)| known == word) {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let below = BELOW.iter().find(|(command, _)| usage.contains(&format!("{command} ")));
+    let tip = match below.or_else(|| TIPS.iter().find(|(known, _)| known == word)) {
         Some((_, tip)) => Some((*tip).to_owned()),
         None => near(word).map(|name| format!("`bough {name}`")),
     };
-    if let Some(tip) = tip {
-        // The suggestion of clap is by spelling, and worse.
-        error.remove(ContextKind::SuggestedSubcommand);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
+    // The suggestion of clap is by spelling, and often wrong: it takes `worktree` for `restore`.
+    error.remove(ContextKind::SuggestedSubcommand);
+    let tip = tip.unwrap_or_else(|| "`bough help` lists the commands".to_owned());
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     error
 }
 
 /// Returns the command that differs from a word by a slip: two letters changed places, or one too many, too few or wrong.
+/// A word that begins just one command is that command.
 fn near(word: &str) -> Option<String> {
     let command = Cli::command();
-    let mut names = command.get_subcommands().map(clap::Command::get_name);
-    names.find(|name| is_slip(word.as_bytes(), name.as_bytes())).map(str::to_owned)
-}
-
-fn is_slip(word: &[u8], name: &[u8]) -> bool {
-    let same = word.iter().zip(name).take_while(|(a, b)| a == b).count();
-    let (word, name) = (&word[same..], &name[same..]);
-    match (word, name) {
-        ([a, b, word @ ..], [c, d, name @ ..]) if a == d && b == c && word == name => true,
-        ([_, word @ ..], [_, name @ ..]) if word == name => true,
-        ([_, word @ ..], name) if word == name => true,
-        (word, [_, name @ ..]) => word == name,
-        _ => false,
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    if let Some(name) = names.iter().find(|name| is_slip(word, name)) {
+        return Some((*name).to_owned());
     }
+    let mut begun = names.iter().filter(|name| word.len() > 2 && name.starts_with(word));
+    begun.next().filter(|_| begun.next().is_none()).map(|name| (*name).to_owned())
 }
 
 #[cfg(test)]
@@ -123,7 +159,7 @@ mod tests {
     #[test]
     fn no_tip_is_for_a_command_and_every_one_names_commands() {
         let command = Cli::command();
-        for (word, tip) in TIPS.iter().chain(OPTION_TIPS) {
+        for (word, tip) in TIPS.iter().chain(BELOW).chain(OPTION_TIPS) {
             assert!(command.find_subcommand(word).is_none(), "{word}");
             for line in tip.split('`').skip(1).step_by(2) {
                 let name = line.split(' ').nth(1).unwrap();
@@ -143,6 +179,10 @@ mod tests {
         check("statu",   Some("stats"));
         check("swicth",  Some("switch"));
         check("unde",    Some("undo"));
+        check("sess",    Some("sessions"));
+        check("export-", Some("export"));
+        check("se",      None);
+        check("worktree", None);
         check("zzz",     None);
         check("",        None);
     }

@@ -12,6 +12,8 @@ pub enum Error {
         revision: String,
         /// The session: `session 0198f3a2`, or `this session` if it has no id.
         session: String,
+        /// A label that differs from the argument by a slip.
+        near: Option<Box<str>>,
     },
     /// A revision that could be several.
     #[error("`{revision}` could be {}", crate::model::Count("entry", "entries", *count))]
@@ -97,6 +99,7 @@ impl Error {
             Error::NoRevision { revision, .. } if is_short(revision) => {
                 format!("a prefix of an id needs at least {} characters", super::revision::FEWEST)
             }
+            Error::NoRevision { near: Some(near), .. } => format!("there is a label `{near}`"),
             Error::NoRevision { .. } => {
                 "`bough log --all` lists the entries; see `bough help revisions` for how to name them".into()
             }

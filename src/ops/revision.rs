@@ -24,7 +24,7 @@
 use super::turns::{Prompt, Thread};
 use super::{Error, Snapshot};
 use crate::format::{Content, Format, Previous, Session, claude};
-use crate::model::{Count, Flags, Ix, Key, Kind, Source, Tree};
+use crate::model::{Count, Flags, Ix, Key, Kind, Source, Tree, is_slip};
 use std::cell::OnceCell;
 
 type Result<T> = std::result::Result<T, Error>;
@@ -333,7 +333,9 @@ fn whole_name(names: &Resolver<'_>, word: &str) -> Result<Option<Ix>> {
         "-" | "@{-1}" => {
             let key = match &session.previous {
                 Previous::At(key) => key,
-                Previous::Unknown => return Err(no("there is no earlier switch of this session")),
+                Previous::Unknown => {
+                    return Err(no("this session has no earlier switch from an entry that is still there"));
+                }
                 Previous::Unread(why) => {
                     let why = format!("{word}: the operation log can't be read: {why}");
                     return Err(Error::Io(std::io::Error::other(why)));
@@ -417,8 +419,10 @@ fn find(session: &Session, id: &str) -> Option<Ix> {
 /// The error that a revision does not exist.
 fn no_revision(session: &Session, revision: &str) -> Error {
     let short = |id: String| format!("session {}", id.chars().take(8).collect::<String>());
+    let mut labels = session.labels.all().map(|(_, label)| label.text);
+    let near = labels.find(|label| is_slip(revision, label)).map(Box::from);
     let session = session.id().map_or_else(|| "this session".to_owned(), short);
-    Error::NoRevision { revision: revision.into(), session }
+    Error::NoRevision { revision: revision.into(), session, near }
 }
 
 /// Returns the entry whose id begins with `prefix`, of at least `fewest` bytes.
