@@ -777,7 +777,7 @@ _bough() {
             return 0
             ;;
         bough__export)
-            opts="-s -q -o -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --project --all --allow --plain --images --no-agents --front-matter --no-thinking --results --redact --no-redact --check --redact-report --help [REV]..."
+            opts="-s -q -o -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --project --all --allow --force --plain --images --no-agents --front-matter --no-thinking --results --redact --no-redact --check --redact-report --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -586,6 +586,7 @@ complete -c bough -n "__fish_bough_using_subcommand export" -l ascii -d 'Draw wi
 complete -c bough -n "__fish_bough_using_subcommand export" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand export" -s p -l project -d 'Write pages of all sessions of the current project, or of a FOLDER that is named'
 complete -c bough -n "__fish_bough_using_subcommand export" -l all -d 'Write pages of all sessions of all projects'
+complete -c bough -n "__fish_bough_using_subcommand export" -l force -d 'Replace the output file if it exists, as `--allow=overwrite` does'
 complete -c bough -n "__fish_bough_using_subcommand export" -l plain -d 'Write a page without a script: one path, and at most 5 MB'
 complete -c bough -n "__fish_bough_using_subcommand export" -l no-agents -d 'Leave subagents out'
 complete -c bough -n "__fish_bough_using_subcommand export" -l front-matter -d 'Begin Markdown with front matter: title, date, agent, session'

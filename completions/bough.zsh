@@ -433,6 +433,7 @@ none\:"No images"))' \
 '(--plain --front-matter --all)-p[Write pages of all sessions of the current project, or of a FOLDER that is named]' \
 '(--plain --front-matter --all)--project[Write pages of all sessions of the current project, or of a FOLDER that is named]' \
 '(--plain --front-matter)--all[Write pages of all sessions of all projects]' \
+'--force[Replace the output file if it exists, as \`--allow=overwrite\` does]' \
 '--plain[Write a page without a script\: one path, and at most 5 MB]' \
 '--no-agents[Leave subagents out]' \
 '--front-matter[Begin Markdown with front matter\: title, date, agent, session]' \

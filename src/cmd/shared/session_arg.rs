@@ -18,10 +18,16 @@ use std::path::{Path, PathBuf};
 /// Whether a word looks like a file.
 pub(crate) fn looks_like_a_file(word: &str) -> bool {
     matches!(word, "-" | "." | "..")
-        || word.ends_with(".jsonl")
+        || word.ends_with(".jsonl") && !is_revision_of_file(word)
         // Exports of OpenCode, and compressed rollouts of Codex.
         || [".json", ".jsonl.zst"].iter().any(|ending| word.ends_with(ending)) && Path::new(word).is_file()
         || word.contains('/') && !word.starts_with(":/") && Path::new(word).exists()
+}
+
+/// Whether a word is `REV@FILE`, with a file that exists.
+fn is_revision_of_file(word: &str) -> bool {
+    let file = words::cut_session(word).map(|(_, file)| Path::new(file));
+    file.is_some_and(Path::exists) && !Path::new(word).exists()
 }
 
 /// Returns the file of the session that a command works on.
@@ -54,10 +60,8 @@ pub(crate) fn in_hint(global: &Global, path: &Path) -> String {
     }
     let id = locate::session_id(path);
     let short: String = id.chars().take(8).collect();
-    let finds_it = |word: &&String| {
-        !looks_like_a_file(word)
-            && locate::session_named(&locate::stores(&global.roots), word).is_ok_and(|found| is_it(&found))
-    };
+    let finds_it =
+        |word: &&String| !looks_like_a_file(word) && named(global, word).is_ok_and(|found| is_it(&found));
     let here = std::env::current_dir().unwrap_or_default();
     let file = path.strip_prefix(&here).unwrap_or(path).display().to_string();
     let word = [&short, &id].into_iter().find(finds_it).unwrap_or(&file);
@@ -269,11 +273,63 @@ pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
         .into());
     }
     if word == "latest" {
-        return latest(global);
+        return latest(global).map_err(|error| match error.downcast_ref() {
+            Some(Failure::NoSession) => {
+                let what = "`latest`: no agent has a session for the current folder".into();
+                let hint = "`bough sessions --all` lists the sessions of this machine".into();
+                Failure::NotFound { what, hint }.into()
+            }
+            _ => error,
+        });
     }
-    match locate::session_named(&locate::stores(&global.roots), word) {
-        Err(error @ store::Error::NoSession { .. }) => Ok(archived(word)?.ok_or(error)?),
+    match named(global, word) {
+        Err(error @ store::Error::NoSession { .. }) => match archived(word)? {
+            Some(path) => Ok(path),
+            None => Ok(by_first_prompt(global, word)?.ok_or(error)?),
+        },
         other => Ok(other?),
+    }
+}
+
+/// Returns the session that an id or a name names. Of several, the only one of the current project is meant.
+pub(crate) fn named(global: &Global, word: &str) -> Result<PathBuf, store::Error> {
+    let found = locate::session_named(&locate::stores(&global.roots), word);
+    match found {
+        Err(store::Error::SeveralSessions { word, candidates }) => {
+            only_one_here(global, &candidates).ok_or(store::Error::SeveralSessions { word, candidates })
+        }
+        found => found,
+    }
+}
+
+/// Returns the one of several files that is a session of the current project, if it is just one.
+fn only_one_here(global: &Global, candidates: &[PathBuf]) -> Option<PathBuf> {
+    let here = of_project(global, locate::Worktrees::LeftOut);
+    let mut here = candidates.iter().filter(|path| here.iter().any(|found| found.path == **path));
+    here.next().filter(|_| here.next().is_none()).cloned()
+}
+
+/// How many characters of a first prompt name a session at least.
+const PART_OF_PROMPT: usize = 4;
+
+/// Returns the session without a name whose first prompt contains a word, in whatever case: lists show the prompt
+/// in place of a name. Fails if there are several, and not just one of
+/// the current project. Reads the ends of all files.
+fn by_first_prompt(global: &Global, word: &str) -> Result<Option<PathBuf>, store::Error> {
+    if word.chars().count() < PART_OF_PROMPT {
+        return Ok(None);
+    }
+    let wanted = word.to_lowercase();
+    let all = locate::stores(&global.roots).into_iter().flat_map(|store| locate::sessions(&store));
+    let has_it = |path: &PathBuf| title(path).is_some_and(|title| title.to_lowercase().contains(&wanted));
+    let candidates: Vec<PathBuf> = all.map(|found| found.path).filter(has_it).collect();
+    match &candidates[..] {
+        [] => Ok(None),
+        [only] => Ok(Some(only.clone())),
+        several => match only_one_here(global, several) {
+            Some(path) => Ok(Some(path)),
+            None => Err(store::Error::SeveralSessions { word: word.into(), candidates }),
+        },
     }
 }
 
