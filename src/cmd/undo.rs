@@ -235,13 +235,26 @@ pub(super) fn redo(args: &RedoArgs, global: &Global, ui: &mut Ui) -> anyhow::Res
                 note_fewer(done, ui);
                 break;
             }
-            Err(refusal) => return Err(refusal.into()),
+            Err(refusal) => return Err(with_session(global, refusal).into()),
         };
         if args.writing.dry_run {
             break;
         }
     }
     Ok(Exit::Done)
+}
+
+/// Adds the session to the `bough switch` of a hint, unless that command would find it.
+fn with_session(global: &Global, mut refusal: Refusal) -> Refusal {
+    let named = match &mut refusal {
+        Refusal::MovedOn { path, back: Some(back), .. } => Some((&*path, back)),
+        Refusal::NothingToRedo { path: Some(path), back: Some(back), .. } => Some((&*path, back)),
+        _ => None,
+    };
+    if let Some((path, back)) = named {
+        *back = format!("{} {back}", session_arg::in_hint(global, path)).trim_start().into();
+    }
+    refusal
 }
 
 /// Undoes operations, one after the other, and reports what was undone.
@@ -266,7 +279,10 @@ fn carry_out(
         let done = write::retry(writing, ui, |_, _| {
             // After a move of HEAD, what came is where HEAD was moved to: HEAD could not go back.
             let keep_added = !writing.force && !operation.moved;
-            added = if keep_added { undo::grown(operation, only).unwrap_or_default() } else { Vec::new() };
+            added = match keep_added || writing.force {
+                true => undo::grown(operation, only).unwrap_or_default(),
+                false => Vec::new(),
+            };
             let prove = |path: &Path| keeps_added(&added, path);
             let options = write::options(writing, Some(log), Some(&prove), false);
             let keeping = WriteOptions { keep_added, ..options };
@@ -274,10 +290,11 @@ fn carry_out(
                 // Then all that is left is to say that the file has changed.
                 Err(Refusal::Unproved { .. }) => {
                     let options = write::options(writing, Some(log), None, false);
-                    Ok(undo::undo(log, wanted, only, &options)?)
+                    undo::undo(log, wanted, only, &options)
                 }
-                other => Ok(other?),
+                other => other,
             }
+            .map_err(|refusal| with_session(global, refusal).into())
         })?;
         if writing.dry_run {
             let (changes, files) = undo::changes(operation, only);
@@ -292,15 +309,21 @@ fn carry_out(
             // A file that is kept beside was not backed up, and another undo can't find it.
             let again = !done.op_id.is_empty() && done.kept.is_empty();
             let is_last = at + 1 == count;
-            let back = (again && is_last).then(|| way_back(global, operation, redoes, only, count));
+            let back =
+                (again && is_last).then(|| way_back(global, operation, redoes, only, count, &done.op_id));
             let place = if jumps { in_session(operation) } else { String::new() };
             ui.note(summary(log, operation, original.as_ref(), redoes, only, &place, back.as_deref()));
             if done.files.is_empty() {
                 ui.note("nothing was changed: the files are as they would be already");
             }
             let lines = added.iter().map(|grown| grown.lines).sum::<usize>();
-            if lines > 0 {
-                ui.note(format_args!("kept {} that came after it", Count("line", "lines", lines)));
+            let lines = Some(Count("line", "lines", lines)).filter(|_| lines > 0);
+            match lines {
+                Some(lines) if writing.force => {
+                    ui.note(format_args!("removed {lines} that came after it; they are in the backup"));
+                }
+                Some(lines) => ui.note(format_args!("kept {lines} that came after it")),
+                None => {}
             }
         }
     }
@@ -451,6 +474,7 @@ fn way_back(
     redoes: bool,
     only: Option<&Path>,
     count: usize,
+    op_id: &str,
 ) -> String {
     let (verb, does) = if redoes { ("undo", "undoes") } else { ("redo", "does") };
     let (steps, them) = match count {
@@ -461,6 +485,8 @@ fn way_back(
     // A whole operation on several files is the last one of all.
     let several = operation.steps.iter().any(|step| step.path != operation.file);
     let session = match only {
+        // Other operations may have come between it and its redo.
+        None if several && redoes => format!(" {op_id}"),
         None if several || !operation.file.exists() => " --all".to_owned(),
         _ => session_arg::in_hint(global, &operation.file),
     };

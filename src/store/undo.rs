@@ -398,6 +398,11 @@ fn is_piece(step: &Step, before: &State, after: &State, file: &File, len: u64) -
     Ok(step.head.starts_with(&super::oplog::hex(&came)))
 }
 
+/// The entry that HEAD was on before an operation, if that moved HEAD, and if the id is a plain word.
+fn entry_before(operation: &Operation) -> Option<Box<str>> {
+    operation.from.as_deref().filter(|from| operation.moved && is_plain(from)).map(Box::from)
+}
+
 /// Whether an id is a word that a shell takes as it is.
 fn is_plain(id: &str) -> bool {
     id.len() >= 4
@@ -487,7 +492,7 @@ fn inspect(
         command: operation.command.clone(),
         made: step.kind == StepKind::Create,
         grew,
-        back: operation.from.as_deref().filter(|from| operation.moved && is_plain(from)).map(Box::from),
+        back: entry_before(operation),
     };
     let (stamp, grew) = match found {
         Found::Before => return Ok(None),

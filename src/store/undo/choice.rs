@@ -181,15 +181,16 @@ pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
             continue;
         }
         if is_late {
+            let back = super::entry_before(&operation);
             let before = Some(operation.op_id).filter(|_| operation.state != Progress::Begun);
-            return Err(Refusal::NothingToRedo { path: path.map(Path::to_owned), before });
+            return Err(Refusal::NothingToRedo { path: path.map(Path::to_owned), before, back });
         }
         if operation.state == Progress::Begun {
             return finish(&mut history.reader, operation, io);
         }
         return Ok(Wanted::new(operation));
     }
-    Err(Refusal::NothingToRedo { path: path.map(Path::to_owned), before: None })
+    Err(Refusal::NothingToRedo { path: path.map(Path::to_owned), before: None, back: None })
 }
 
 /// Where an undo or a redo comes from.

@@ -104,7 +104,7 @@ pub enum Refusal {
         made: bool,
         /// How many bytes were appended since, if nothing else changed.
         grew: Option<u64>,
-        /// The entry that HEAD was on, if the operation moved it, and if its id is a plain word.
+        /// The entry that HEAD was on, if the operation moved it, and if its id is a plain word, as words for `bough switch`.
         back: Option<Box<str>>,
     },
     /// The file has another path since the operation.
@@ -136,6 +136,8 @@ pub enum Refusal {
         path: Option<PathBuf>,
         /// The last undo, if there is one that something else came after.
         before: Option<String>,
+        /// The entry that HEAD was on before that undo, if it moved HEAD, as words for `bough switch`.
+        back: Option<Box<str>>,
     },
     /// No operation has this id.
     #[error("no operation `{op}` in the log")]
@@ -258,6 +260,11 @@ impl Refusal {
                 "`bough switch {back}` moves HEAD back, and keeps what was added since; `--force` undoes anyway, and \
                  keeps a backup"
             ),
+            Refusal::MovedOn { grew: Some(_), command, .. } if command == "label" => {
+                "`bough label -d NAME` deletes the label, and keeps what was added since; `--force` undoes anyway, and \
+                 keeps a backup"
+                    .into()
+            }
             Refusal::MovedOn { grew: Some(grew), .. } => format!(
                 "`--force` undoes anyway; the {} added since are kept as a backup, and `bough redo` \
                  restores them",
@@ -267,6 +274,9 @@ impl Refusal {
                 "`--force` undoes anyway if there is a backup; `bough redo` restores the present file".into()
             }
             Refusal::MovedAway { op, .. } => format!("`bough undo {op}` undoes the move, which must come first"),
+            Refusal::NothingToRedo { back: Some(back), .. } => {
+                format!("another operation came after the last undo; `bough switch {back}` moves HEAD there again")
+            }
             Refusal::NothingToRedo { before: Some(op), .. } => {
                 format!("another operation came after the last undo; `bough undo {op}` takes that back nevertheless")
             }
