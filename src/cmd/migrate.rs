@@ -116,12 +116,12 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             failures.add(error, !file.found, ui)?;
         }
     }
-    if failures.no_sessions > 0 && !ui.look.quiet {
-        let count = Count("file is not a session", "files are not sessions", failures.no_sessions);
+    if !failures.not_sessions.is_empty() && !ui.look.quiet {
+        let count = Count("file is not a session", "files are not sessions", failures.not_sessions.len());
         ui.note(format_args!("{count} of a known format"));
     }
     if args.check && files.len() > 1 && !ui.look.quiet {
-        let looked_at = files.len() - failures.no_sessions;
+        let looked_at = files.len() - failures.not_sessions.len();
         ui.note(format_args!("{old} of {} old", Count("file is", "files are", looked_at)));
     }
     Ok(failures.or(if old > 0 { Exit::No } else { Exit::Done }))

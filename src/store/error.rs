@@ -2,7 +2,7 @@
 
 use crate::format::Program;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Errors about files.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +81,15 @@ pub enum Error {
 impl Error {
     /// Returns whether it means that a file is not a session, and not that it could not be read.
     pub fn is_no_session(&self) -> bool {
-        matches!(self, Error::UnknownFormat { .. } | Error::Empty { .. })
+        self.not_a_session().is_some()
+    }
+
+    /// Returns the file, if the error means that it is not a session.
+    pub fn not_a_session(&self) -> Option<&Path> {
+        match self {
+            Error::UnknownFormat { path, .. } | Error::Empty { path } => Some(path),
+            _ => None,
+        }
     }
 
     /// Returns what the user can do, if anything.

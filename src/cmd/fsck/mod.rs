@@ -231,6 +231,9 @@ fn with_owners(
 /// determining that takes longer than checking the session.
 const MOST_TRIED: usize = 100_000;
 
+/// How many skipped files are named without `--verbose`.
+const MOST_NAMED: usize = 3;
+
 /// The findings in one file, and what a repair would do.
 struct Report {
     /// The ids of its entries, if several sessions are compared and ids must be unique over all of
@@ -499,15 +502,15 @@ impl Total {
 
     /// Prints what the user can do.
     fn hint(&self, args: &Args, global: &Global, options: &RepairOptions, ui: &mut Ui) {
-        if self.failures.no_sessions > 0 && !ui.look.quiet {
-            ui.note(format_args!(
-                "{} skipped",
-                Count(
-                    "file that is not a session was",
-                    "files that are not sessions were",
-                    self.failures.no_sessions
-                )
-            ));
+        let skipped = &self.failures.not_sessions;
+        if !skipped.is_empty() && !ui.look.quiet {
+            let count =
+                Count("file that is not a session was", "files that are not sessions were", skipped.len());
+            let names: Vec<String> = skipped.iter().map(|path| path.display().to_string()).collect();
+            match names.len() <= MOST_NAMED || global.verbose {
+                true => ui.note(text::safe(&format!("{count} skipped: {}", names.join(", ")))),
+                false => ui.note(format_args!("{count} skipped; `--verbose` names them")),
+            }
         }
         if self.unlisted > 0 && !ui.look.quiet {
             ui.note(format_args!(

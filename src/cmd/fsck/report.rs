@@ -152,7 +152,7 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
             reachable_after: total.reachable_after,
             entries: total.entries,
             unlisted: Some(total.unlisted).filter(|count| *count > 0),
-            no_sessions: Some(total.failures.no_sessions).filter(|count| *count > 0),
+            no_sessions: Some(total.failures.not_sessions.len()).filter(|count| *count > 0),
             repaired: total.repaired,
         };
         return rows::print(&row, ui);

@@ -253,9 +253,9 @@ pub(crate) fn print_error(error: &anyhow::Error, ui: &mut Ui) -> Exit {
 #[derive(Default)]
 pub(crate) struct Failures {
     worst: Option<Exit>,
-    /// How many files that nobody named are not sessions: a folder with sessions may contain any
-    /// other files.
-    pub(crate) no_sessions: usize,
+    /// The files that nobody named and that are not sessions: a folder with sessions may contain
+    /// any other files.
+    pub(crate) not_sessions: Vec<PathBuf>,
 }
 
 impl Failures {
@@ -274,8 +274,12 @@ impl Failures {
             }
             _ => error,
         };
-        match error.downcast_ref::<store::Error>() {
-            Some(error) if !is_named && error.is_no_session() => self.no_sessions += 1,
+        let store_error = error.downcast_ref::<store::Error>();
+        if let Some(path) = store_error.filter(|_| !is_named).and_then(store::Error::not_a_session) {
+            self.not_sessions.push(path.to_owned());
+            return Ok(());
+        }
+        match store_error {
             // It was removed after the folder was listed.
             Some(store::Error::NotFound { .. }) if !is_named => {}
             _ => {
