@@ -158,7 +158,13 @@ fn labelled(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
     let found: Vec<Ix> = opened.session.labels.entries(word).collect();
     match found.as_slice() {
         [only] => Ok(*only),
-        [] => target(opened, Some(word)),
+        [] => target(opened, Some(word)).map_err(|error| match error.downcast_ref() {
+            Some(crate::ops::Error::NoRevision { .. }) => {
+                let what = format!("no entry has the label `{word}`");
+                Failure::NotFound { what, hint: "`bough label` lists the labels".into() }.into()
+            }
+            _ => error,
+        }),
         several => Err(revision::ambiguous(session_arg::whole(opened), word, several)?.into()),
     }
 }

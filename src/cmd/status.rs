@@ -8,11 +8,12 @@ use crate::format::{Format, Session};
 use crate::fsck::CHECKS;
 use crate::model::{Count, Ix, Source, Time};
 use crate::ops::{branches, ids, turns};
+use crate::store::archive::is_unpacked;
 use crate::store::oplog::Log;
 use crate::store::project_folder::home_of;
 use crate::store::sweep::{self, Retention};
 use crate::store::write::Signs;
-use crate::store::{self, Opened};
+use crate::store::{self, Opened, locate};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde::Serialize;
@@ -80,6 +81,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(when) = &is_soon {
         rows.push(("cleanup", cleanup(when, &retention(&opened))));
     }
+    if is_unpacked(opened.files.path(0)) {
+        let id = text::shell_word(&locate::session_id(opened.files.path(0)));
+        rows.push(("archive", format!("read from the archive; `bough restore {id}` puts it back")));
+    }
     if let Some(command) = resume(&opened) {
         rows.push(("resume", text::one_line(&command)));
     }
@@ -115,10 +120,12 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// Returns the command with which the agent continues the session, unless it came through a pipe.
+/// Returns the command with which the agent continues the session, unless it came through a pipe or from the archive.
 fn resume(opened: &Opened) -> Option<String> {
     let path = opened.files.path(0);
-    (!store::is_read_once(path)).then(|| after_move::resume_command(opened.session.format, path)).flatten()
+    (!store::is_read_once(path) && !is_unpacked(path))
+        .then(|| after_move::resume_command(opened.session.format, path))
+        .flatten()
 }
 
 /// Says when the agent deletes the session, and why then.

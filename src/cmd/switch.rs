@@ -8,7 +8,7 @@ use super::shared::write_json::More;
 use super::shared::{after_move, session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::Ix;
-use crate::ops::{revision, switch};
+use crate::ops::{ids, revision, switch};
 use crate::store::Opened;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
@@ -94,6 +94,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             ui.note(format_args!("warning: HEAD has moved; {}", text::one_line(&format!("{error:#}"))));
         }
         other => other?,
+    }
+    if let (Some(name), Some(to), false) = (&args.create, switch.to, ui.look.quiet || args.writing.dry_run) {
+        let id = ids::ShortIds::default().short_id(&opened.session, &opened.files, to)?;
+        ui.note(format_args!("{} is labeled `{}`", text::one_line(&id), text::one_line(name)));
     }
     Ok(Exit::Done)
 }

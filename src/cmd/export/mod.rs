@@ -77,6 +77,10 @@ pub struct Args {
     #[arg(long, value_name = "WHAT")]
     allow: Option<Allow>,
 
+    /// Replace the output file if it exists, as `--allow=overwrite` does
+    #[arg(long)]
+    force: bool,
+
     /// Write a page without a script: one path, and at most 5 MB
     #[arg(long)]
     plain: bool,
@@ -119,6 +123,13 @@ pub struct Args {
     /// Write a report to this file, as JSON: which rule matched where, without the text
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_redact")]
     redact_report: Option<PathBuf>,
+}
+
+impl Args {
+    /// Returns whether the output file may be replaced.
+    fn overwrites(&self) -> bool {
+        self.force || self.allow == Some(Allow::Overwrite)
+    }
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -191,12 +202,15 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         store::replace_file(report, redaction.report().as_bytes())?;
     }
     if args.check {
-        redaction.print_counts(ui);
+        redaction.print_check(ui);
+        if args.redact_report.is_none() && !redaction.is_clean() {
+            ui.hint("`--redact-report FILE` writes where they are");
+        }
         return Ok(if redaction.is_clean() { Exit::Done } else { Exit::No });
     }
     if let Some(output) = output {
         refuse_source(&read, output)?;
-        if args.allow.is_none() && output.symlink_metadata().is_ok() {
+        if !args.overwrites() && output.symlink_metadata().is_ok() {
             return Err(Refusal::Exists { path: output.to_owned() }.into());
         }
     }
@@ -314,7 +328,7 @@ fn several(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow
     let mut redaction = Redaction::new(args, true, config)?;
     if args.check {
         let (_, failures) = site::learn(args, &found, &mut redaction, global, ui)?;
-        redaction.print_counts(ui);
+        redaction.print_check(ui);
         return Ok(failures.or(if redaction.is_clean() { Exit::Done } else { Exit::No }));
     }
     let exit = site::write(args, &found, &mut redaction, global, config, ui)?;

@@ -142,14 +142,28 @@ impl Redaction {
         format!("{}\n", rows::to_json(&RedactionRow { found: &self.found }))
     }
 
-    /// Says in one line how much each rule found.
+    /// Says in one line how much each rule redacted.
     pub(super) fn print_counts(&self, ui: &mut Ui) {
-        let Some(redactor) = self.redactor.as_ref().filter(|redactor| !redactor.is_clean()) else { return };
+        if let Some((count, by_rule)) = self.counts() {
+            ui.note(format_args!("redacted {count}: {by_rule}"));
+        }
+    }
+
+    /// Says in one line how much each rule would redact.
+    pub(super) fn print_check(&self, ui: &mut Ui) {
+        if let Some((count, by_rule)) = self.counts() {
+            ui.note(format_args!("{count} would be redacted: {by_rule}"));
+        }
+    }
+
+    /// How many places are redacted, and how many by each rule; `None` if there are none.
+    fn counts(&self) -> Option<(Count, String)> {
+        let redactor = self.redactor.as_ref().filter(|redactor| !redactor.is_clean())?;
         let places = redactor.places();
         let all: usize = places.values().sum();
         let by_rule =
             places.iter().map(|(rule, count)| format!("{rule} {count}")).collect::<Vec<_>>().join(", ");
-        ui.note(format_args!("redacted {}: {by_rule}", Count("place", "places", all)));
+        Some((Count("place", "places", all), by_rule))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::html::{self, Page};
 use super::output::Output;
 use super::redaction::Redaction;
-use super::{Allow, Args, Failure};
+use super::{Args, Failure};
 use crate::cmd::Exit;
 use crate::cmd::sessions::{self, Relative};
 use crate::cmd::shared::config::Config;
@@ -86,7 +86,7 @@ fn folder_of(args: &Args) -> anyhow::Result<&Path> {
     let left = leftovers(folder);
     let is_used = folder.symlink_metadata().is_ok_and(|facts| !facts.is_dir())
         || folder.read_dir().is_ok_and(|inside| inside.flatten().any(|file| !left.contains(&file.path())));
-    if is_used && args.allow != Some(Allow::Overwrite) {
+    if is_used && !args.overwrites() {
         return Err(Refusal::Exists { path: folder.to_owned() }.into());
     }
     Ok(folder)

@@ -315,6 +315,11 @@ impl<'m> Navigator<'m> {
         if ran.success && rewinds {
             self.kept.printed.push_str(&ran.out);
         }
+        let said = ran.said();
+        if said.as_deref().is_some_and(|said| said.starts_with("undid: switch")) {
+            // The prompt that would be edited is on the path again.
+            self.kept.printed.clear();
+        }
         if ran.success && words[0] == "cherry-pick" {
             self.kept.marked.clear();
         }
@@ -323,7 +328,7 @@ impl<'m> Navigator<'m> {
         }
         let short = ran.success && !rewinds && ran.lines().len() <= 3;
         match short {
-            true => self.kept.message = ran.said().unwrap_or_else(|| "done".into()),
+            true => self.kept.message = said.unwrap_or_else(|| "done".into()),
             false => self.report(words, ran),
         }
     }

@@ -7,7 +7,7 @@ use crate::cmd::shared::file_args::size;
 use crate::cmd::shared::time;
 use crate::model::Time;
 use crate::ops::sessions;
-use crate::store::locate::Found;
+use crate::store::locate::{self, Found};
 use crate::store::{self, Options};
 use crate::ui::{Look, spelled, text};
 use ratatui_core::buffer::Buffer;
@@ -46,6 +46,9 @@ pub(super) struct Picker {
     /// What is said of the sessions that were on the screen: agent, and name or first prompt.
     known: HashMap<usize, (String, String)>,
 }
+
+/// How many characters of an id tell sessions apart: those of pi begin with their time.
+const ID: usize = 13;
 
 impl Picker {
     pub(super) fn new(mut found: Vec<Found>, options: Options) -> Picker {
@@ -212,7 +215,10 @@ impl Picker {
                 (true, _) => name,
                 (false, true) => title.clone(),
                 (false, false) => {
-                    let name = text::fit_end(&name, (room / 2).max(12));
+                    let name = match locate::has_id_in_name(&found.path) {
+                        true => locate::id_in_name(&found.path).chars().take(ID).collect(),
+                        false => text::fit_end(&name, (room / 2).max(12)),
+                    };
                     let room = room.saturating_sub(text::width(&name) + 2);
                     format!("{}  {name}", text::fit(title, room))
                 }

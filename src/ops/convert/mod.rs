@@ -103,7 +103,7 @@ impl Conversion {
             .push(Target::Create { path: path.clone(), pieces: vec![Piece::New(self.bytes.clone())] });
         plan.changes.push(Change {
             op: "create",
-            path,
+            path: path.or_else(|| Some("-".into())),
             bytes: self.bytes.len() as i64,
             why: format!("is the session for {}", to.agent()),
             ..Change::default()
