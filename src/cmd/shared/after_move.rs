@@ -85,6 +85,13 @@ pub(crate) fn print_move(
     if !switch.moves {
         return Ok(());
     }
+    if let Some(to) = switch.to.filter(|_| switch.after_compaction) {
+        ui.note(format_args!(
+            "note: a compaction kept {}: the model sees its summary in place of what is before that; `bough \
+             export-branch` makes a session with all of the path",
+            short(opened, to)?
+        ));
+    }
     if let Some(tokens) = switch.to.and_then(|to| tokens(opened, to)) {
         ui.note(format_args!(
             "the model will see about {} before the next prompt",

@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// Returns the compaction that an entry comes after: the nearest boundary above it, or a boundary
-/// that kept a message above it below which the conversation continued after the boundary.
+/// that kept a message above it below which the conversation continued after the boundary. If there
+/// is a reply below the boundary itself, the conversation continued there, and what is below the
+/// message comes from a rewind to it.
 pub(crate) fn compaction_above(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<Ix>> {
     let mut keeping: HashMap<Key, Vec<(Ix, Ix)>> = HashMap::new();
     let mut known: Option<HashSet<Key>> = None;
@@ -25,18 +27,41 @@ pub(crate) fn compaction_above(session: &Session, source: &dyn Source, turn: Ix)
             }
         }
     }
+    let answered = if keeping.is_empty() { HashSet::new() } else { answered(session) };
     let mut below = turn;
     for ix in session.tree.ancestors(turn) {
         if session.entries.kind(ix) == Kind::Compaction {
             return Ok(Some(ix));
         }
         let by = keeping.get(&session.entries.key(ix)).into_iter().flatten();
-        if let Some((_, boundary)) = by.filter(|(first, _)| ix < *first && *first < below).max() {
+        let is_above = |(first, boundary): &&(Ix, Ix)| {
+            ix < *first && *first < below && !answered.contains(&session.entries.key(*boundary))
+        };
+        if let Some((_, boundary)) = by.filter(is_above).max() {
             return Ok(Some(*boundary));
         }
         below = ix;
     }
     Ok(None)
+}
+
+/// Returns the compactions below which there is a reply. Costs the number of entries.
+fn answered(session: &Session) -> HashSet<Key> {
+    let entries = &session.entries;
+    let mut seen = vec![false; entries.len()];
+    let mut out = HashSet::new();
+    for reply in entries.all().filter(|ix| entries.kind(*ix) == Kind::Assistant) {
+        for ix in session.tree.ancestors(reply) {
+            if std::mem::replace(&mut seen[ix.index()], true) {
+                break;
+            }
+            if entries.kind(ix) == Kind::Compaction {
+                out.insert(entries.key(ix));
+                break;
+            }
+        }
+    }
+    out
 }
 
 /// Returns the session as it was for an entry that a later compaction replaced, or `None` if the

@@ -12,7 +12,7 @@ use crate::format::claude::graph::{ClaudeGraph, Way};
 use crate::format::claude::head::Rule;
 use crate::format::claude::{Boundary, KeptLists, Markup, typed_in, write};
 use crate::format::{Content, Session};
-use crate::model::{Flags, Ix, Kind, Moved, Plan, Span};
+use crate::model::{Flags, Ix, Key, Kind, Moved, Plan, Span};
 use crate::ops::{Error, Snapshot, label};
 use std::io;
 
@@ -50,6 +50,7 @@ pub(super) fn plan(
         prompt,
         part: None,
         summarized: false,
+        after_compaction: false,
     };
     // The prompt to rewind may be the first: then there is no content above it, and no turn to stay
     // on.
@@ -70,7 +71,8 @@ pub(super) fn plan(
             let head = session.head;
             switch.moves = ![head.entry, head.exact].contains(&Some(turn));
             if switch.moves {
-                let landed = move_to_turn(whole, turn, &mut lines)?;
+                let (landed, after_compaction) = move_to_turn(whole, turn, &mut lines)?;
+                switch.after_compaction = after_compaction;
                 switch.to = Some(landed);
                 switch.part = (landed != turn).then_some(turn);
                 // The end of the group of lines that the wanted one is a part of may be where one is.
@@ -142,8 +144,9 @@ fn to_start(session: &Session, lines: &mut Lines<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds the lines that move Claude Code to `turn`; returns the turn that it then continues from.
-fn move_to_turn(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Error> {
+/// Adds the lines that move Claude Code to `turn`. Returns the turn that it then continues from, and whether it shows a
+/// summary in place of what is before that on its path.
+fn move_to_turn(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(Ix, bool), Error> {
     let Snapshot { session, source } = whole;
     let size = session.files.first().map_or(0, |file| file.bytes);
     let mut graph = ClaudeGraph::new(session);
@@ -153,7 +156,7 @@ fn move_to_turn(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<
         // only a link.
         let landed = graph.leaf_at(turn).turn.unwrap_or(turn);
         pin(whole, if graph.is_loaded(turn) { turn } else { landed }, lines)?;
-        return Ok(landed);
+        return Ok((landed, false));
     }
     if graph.reads_from_boundary() && graph.is_gone(turn) || size >= BIG && !is_reached(&mut graph, turn) {
         return Err(Error::NoPlace {
@@ -166,30 +169,36 @@ fn move_to_turn(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<
     }
     if size >= BIG {
         pin(whole, turn, lines)?;
-        return Ok(turn);
+        return Ok((turn, graph.is_kept(turn) && compaction_above(session, source, turn)?.is_none()));
     }
     // Small enough for a trial: use the first way that leads there, and shows the messages that
     // belong there.
     let old = source.bytes(Span { file: 0, offset: 0, len: size })?;
     let compaction = compaction_above(session, source, turn)?;
-    let kept = match graph.is_kept(turn) {
-        // It is both in its old place and after the summary; Claude Code uses the latter.
-        true => Some(true),
-        false => keeps(whole, turn, compaction)?,
+    let is_kept = graph.is_kept(turn);
+    let any = Shown::default();
+    let wanted = match is_kept {
+        // It is both in its old place and after the summary. The path to it is the old one; if Claude Code can't
+        // be brought there, the other has to do.
+        true => {
+            let above = compaction.map(|above| session.entries.key(above));
+            [Shown { below: Some(above), ..any }, Shown { kept: Some(true), ..any }, any]
+        }
+        // Lists that name a message missing from the file have no effect: then any way that leads there
+        // is good.
+        false => [Shown { kept: keeps(whole, turn, compaction)?, ..any }, any, any],
     };
     drop(graph);
     let ways = ways_to_compaction(whole, compaction)?;
-    // Lists that name a message missing from the file have no effect: then any way that leads there
-    // is good.
-    for kept in [kept, None] {
+    for shown in wanted {
         for way in &ways {
             lines.clear();
             for (line, why) in way {
                 lines.push_made(line.clone(), "", why);
             }
             pin(whole, turn, lines)?;
-            if let Some(landed) = turn_after(session, &old, lines.bytes(), turn, kept) {
-                return Ok(landed);
+            if let Some(landed) = turn_after(session, &old, lines.bytes(), turn, shown) {
+                return Ok((landed, is_kept && shown.below.is_none()));
             }
         }
     }
@@ -271,10 +280,18 @@ fn ways_to_compaction(whole: Snapshot<'_>, compaction: Option<Ix>) -> Result<Vec
     Ok(ways)
 }
 
+/// What the model should see of an entry's surroundings; what is `None` does not matter.
+#[derive(Clone, Copy, Default)]
+struct Shown {
+    /// Whether it should see messages that a compaction kept.
+    kept: Option<bool>,
+    /// The compaction that should be the nearest above the entry, or none.
+    below: Option<Option<Key>>,
+}
+
 /// Reads the session as it would be. Returns the turn that Claude Code would continue from, if that
-/// is the wanted one, or the end of its group of lines, and the model sees kept messages if it
-/// should.
-fn turn_after(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<bool>) -> Option<Ix> {
+/// is the wanted one, or the end of its group of lines, and the model sees what it should.
+fn turn_after(session: &Session, old: &[u8], new: &[u8], turn: Ix, shown: Shown) -> Option<Ix> {
     let newline: &[u8] = if old.ends_with(b"\n") || old.is_empty() { b"" } else { b"\n" };
     let trial = Session::read(&[old, newline, new].concat())?;
     let mut graph = ClaudeGraph::new(&trial);
@@ -291,8 +308,14 @@ fn turn_after(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<
         let first = steps.first().map(|step| trial.entries.key(step.entry));
         shows_kept || first == top(session, turn)
     };
-    (there && kept.is_none_or(|kept| kept == shows_kept) && same_top)
-        .then(|| session.find(trial.entries.key(landed)).unwrap_or(turn))
+    let nearest = || {
+        let above = steps.iter().rev().skip_while(|step| !is_wanted(step.entry));
+        let mut above = above.filter(|step| trial.entries.kind(step.entry) == Kind::Compaction);
+        above.next().map(|step| trial.entries.key(step.entry))
+    };
+    let is_shown = shown.kept.is_none_or(|kept| kept == shows_kept)
+        && shown.below.is_none_or(|wanted| wanted == nearest());
+    (there && is_shown && same_top).then(|| session.find(trial.entries.key(landed)).unwrap_or(turn))
 }
 
 /// Adds the pin, and before it the line that old versions use.

@@ -67,6 +67,9 @@ pub struct Switch {
     pub part: Option<Ix>,
     /// Whether a summary is written, which becomes the parent of the next prompt.
     pub summarized: bool,
+    /// Whether the model sees a compaction's summary in place of what is before the entry, which the compaction
+    /// kept.
+    pub after_compaction: bool,
 }
 
 /// Plans a switch. Fails if the format can't represent it, or the agent could not follow it.
@@ -104,6 +107,7 @@ pub fn plan(
         prompt,
         part: None,
         summarized: false,
+        after_compaction: false,
     };
     let label = |lines: &mut Lines<'_>| match &options.label {
         Some(label) => label::set(whole, lines, label.name(), to.ok_or_else(nothing_to_label)?),

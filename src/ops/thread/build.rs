@@ -224,6 +224,8 @@ struct Reader<'r> {
     adopted: HashMap<u32, Vec<u32>>,
     /// Whether user or assistant entries are below.
     talks: Vec<bool>,
+    /// Whether assistant entries are at or below.
+    answered: Vec<bool>,
     /// The last entry at or below, in file order.
     last: Vec<u32>,
     /// The first user or assistant entry at or below, in file order.
@@ -259,6 +261,7 @@ impl<'r> Reader<'r> {
             next: vec![NONE; count],
             adopted: HashMap::new(),
             talks: vec![false; count],
+            answered: (0..count as u32).map(|ix| entries.kind(Ix(ix)) == Kind::Assistant).collect(),
             last: (0..count as u32).collect(),
             lead: (0..count as u32)
                 .map(|ix| if entries.kind(Ix(ix)).is_turn() { ix } else { NONE })
@@ -303,6 +306,7 @@ impl<'r> Reader<'r> {
     fn take_in(&mut self, ix: u32, child: u32) {
         let (at, below) = (ix as usize, child as usize);
         self.talks[at] |= self.lead[below] != NONE;
+        self.answered[at] |= self.answered[below];
         self.last[at] = self.last[at].max(self.last[below]);
         if !self.look.session.entries.kind(Ix(ix)).is_turn() {
             self.lead[at] = self.lead[at].min(self.lead[below]);
@@ -510,13 +514,15 @@ impl<'r> Reader<'r> {
             kids.into_iter().partition(|kid| self.lead[*kid as usize] == NONE);
         let mut step = Step { stitched, ..Step::default() };
         if rest.len() > 1 {
-            // A compaction that keeps its parent comes between the parent and the entries that were written
-            // after it. If there is a child that was written before, it is what the compaction left out, or what
-            // the user rewound: a branch of its own, as the compaction is.
+            // A compaction that keeps its parent comes between the parent and the entries that were
+            // written after it, unless it was answered: then the user went back to the parent. A child
+            // that was written before it is what the compaction left out, or what the user rewound.
+            // Either is a branch of its own, as the compaction is.
             let keeps = |kid: &u32| self.links.kept.get(kid).is_some_and(|kept| kept.contains(&at));
             let first = rest.iter().copied().filter(|kid| !keeps(kid)).min();
-            let (kept, others): (Vec<u32>, Vec<u32>) =
-                rest.into_iter().partition(|kid| keeps(kid) && first.is_none_or(|first| *kid < first));
+            let (kept, others): (Vec<u32>, Vec<u32>) = rest.into_iter().partition(|kid| {
+                keeps(kid) && first.is_none_or(|first| *kid < first && !self.answered[*kid as usize])
+            });
             step.parts = kept;
             rest = others;
         }

@@ -42,8 +42,9 @@
 //!    here, with everything below it; progress updates below it are set aside. If at most one other
 //!    child is left, the strand continues there.
 //! 3. *Kept entries.* A compaction that keeps its parent comes before the children that were
-//!    written after it, and the strand continues after it. If a child was written before it, the
-//!    compaction is a branch, and so is what it left out (5).
+//!    written after it, and the strand continues after it. If a child was written before it, or if
+//!    there is a reply below the compaction, so that the user went back from there, the compaction
+//!    is a branch, and so are the others (5).
 //! 4. *One turn.* These children belong to the current turn: results of calls of this reply (all
 //!    its lines count); replies with the id of this one, or among results below a call; the first
 //!    reply below an entry that is not a reply; an interruption; an entry that Claude Code inserted
