@@ -13,7 +13,7 @@ use crate::store::{Opened, locate};
 use crate::ui::text;
 use clap_complete::engine::CompletionCandidate;
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -96,8 +96,14 @@ pub(super) fn sessions(
     newest.truncate(MOST);
     let named = parallel::map(&newest, |found| if is_over() { None } else { name(&found.path) });
     let fit = newest.iter().zip(named).filter_map(|(found, name)| Some((name?, found)));
-    let fit = fit.filter(|(name, _)| name.starts_with(current));
-    give(fit.map(|(name, found)| candidate(name, &locate::id_in_name(&found.path))).collect());
+    let fit: Vec<_> = fit.filter(|(name, _)| name.starts_with(current)).collect();
+    // A name of several sessions names none of them.
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    for (name, _) in &fit {
+        *count.entry(name).or_default() += 1;
+    }
+    let only = fit.iter().filter(|(name, _)| count[&**name] == 1);
+    give(only.map(|(name, found)| candidate(name.clone(), &locate::id_in_name(&found.path))).collect());
 }
 
 /// Puts the sessions with the newest names first if there are very many, because there may be no

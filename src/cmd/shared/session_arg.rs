@@ -374,18 +374,14 @@ fn latest_in(global: &Global, folders: &[PathBuf]) -> anyhow::Result<PathBuf> {
     .into())
 }
 
-/// The current folder and those above it, up to the home folder or the root.
+/// The current folder and those above it, up to the root, or else to the home folder without that: what is said there is of
+/// no project below it.
 pub(crate) fn folders_above() -> Vec<PathBuf> {
     let Ok(folder) = std::env::current_dir() else { return Vec::new() };
     let home = etcetera::home_dir().map(|home| home.canonicalize().unwrap_or(home)).ok();
-    let mut out = Vec::new();
-    for above in folder.ancestors() {
-        out.push(above.to_owned());
-        if home.as_deref() == Some(above) {
-            break;
-        }
-    }
-    out
+    let is_home = |above: &Path| home.as_deref() == Some(above);
+    let above = folder.ancestors().skip(1).take_while(|above| !is_home(&folder) && !is_home(above));
+    std::iter::once(&*folder).chain(above).map(Path::to_owned).collect()
 }
 
 /// The sessions of the current project, newest first: those of the nearest folder, from the current one upward, that has any.
