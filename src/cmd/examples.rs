@@ -93,7 +93,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "drop",
         &[
-            ("bough drop -n generator", "Show what removing the branch of a label would remove"),
+            ("bough drop -n generator", "Show what dropping an entry, and all below it, would remove"),
             ("bough drop --others", "Keep only the branch of HEAD"),
             ("bough drop --others generator", "Keep that branch, too"),
         ],

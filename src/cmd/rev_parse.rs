@@ -3,7 +3,7 @@
 use super::shared::options::Global;
 use super::shared::words::{self, Use};
 use super::shared::{rows, session_arg};
-use super::{Exit, complete};
+use super::{Exit, Failure, complete};
 use crate::format::Session;
 use crate::model::{Ix, Kind, Source};
 use crate::ops::{self, ids, revision};
@@ -45,7 +45,13 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let words = words::split(global, &args.words, Use::Reads)?;
+    let words = match words::split(global, &args.words, Use::Reads) {
+        // The first word could have named a session, too.
+        Err(error) if args.verify && is_unknown(&error) && session_arg::default_session(global).is_ok() => {
+            return Ok(Exit::No);
+        }
+        other => other?,
+    };
     let (named, revisions) = (words.session(), &words.revisions[..]);
     let opened = session_arg::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
@@ -79,6 +85,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     }
     Ok(Exit::Done)
+}
+
+/// Whether an error says that a word names nothing.
+fn is_unknown(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Failure::NotFound { .. }))
 }
 
 /// What a revision stands for: rev-parse, merge-base.

@@ -88,6 +88,10 @@ const BELOW: &[(&str, &str)] = &[
 /// Options that other tools have, and what bough has for them.
 const OPTION_TIPS: &[(&str, &str)] = &[
     ("--abort", "nothing is left half done; `bough undo` undoes the last operation"),
+    (
+        "--all-branches",
+        "`bough log --graph --all` shows all branches; a page of `bough export` has all of them",
+    ),
     ("--cost", "`bough stats` sums up costs; prices are set in the config file, see `bough help config`"),
     ("--fix", "`bough fsck --repair`"),
     ("--hard", "`bough switch REV` moves HEAD; nothing is lost, and `bough undo` goes back"),
@@ -98,6 +102,7 @@ const OPTION_TIPS: &[(&str, &str)] = &[
     ("--patch", "`bough show REV` shows an entry; `bough diff A B` compares branches"),
     ("--price", "prices are set in the config file, see `bough help config`"),
     ("--prices", "prices are set in the config file, see `bough help config`"),
+    ("--pretty", "`bough log --format TEMPLATE` chooses what rows show, `--oneline` prints short rows"),
     ("--short", "`bough log --oneline` prints short rows"),
     ("-a", "`bough branches` lists all branches, and `bough log --all` all entries"),
     ("-b", "a branch begins where the agent goes on after `bough switch REV`"),

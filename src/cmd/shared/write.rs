@@ -40,8 +40,9 @@ pub(crate) struct WriteArgs {
 
     /// Wait at most so long for an agent that is writing to the session; 0 refuses at once
     ///
-    /// If a session changed a moment ago, bough waits until it has been quiet for 2 seconds, by
-    /// default 15 seconds at most, and then goes ahead with what is there.
+    /// If a session changed a moment ago, bough waits until it has been quiet for 2 seconds, and goes
+    /// on with what is there then. If it has not been quiet after 15 seconds, or as many as are given,
+    /// nothing is written.
     #[arg(long, value_name = "SECONDS", default_value_t = 15.0, hide_default_value = true, value_parser = seconds)]
     pub(crate) wait: f64,
 }

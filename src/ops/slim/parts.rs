@@ -243,7 +243,7 @@ impl<'l> Finder<'l> {
         let mime = mime.filter(|mime| mime.len() < 64).unwrap_or_default();
         let size = match data.starts_with(b"\"blob:") {
             true => String::new(),
-            false => format!(", {}", Count("byte", "bytes", bytes_in_base64(data))),
+            false => format!(", {}", Count("byte", "bytes", data.len() / 4 * 3)),
         };
         let what = match ty {
             "document" => format!("a document, {mime}{size}"),
@@ -325,11 +325,4 @@ fn is_base64(text: &[u8]) -> bool {
 fn is_of_openai(message: &[u8]) -> bool {
     let api = member(message, "api").and_then(string).unwrap_or_default();
     api.contains("openai") || api.contains("codex") || api.contains("azure")
-}
-
-/// Returns how many bytes a JSON string of base64 stands for.
-fn bytes_in_base64(string: &[u8]) -> usize {
-    let inside = string.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(string);
-    let padding = inside.iter().rev().take_while(|byte| **byte == b'=').count();
-    (inside.len() - padding) * 3 / 4
 }
