@@ -7,6 +7,7 @@
 
 use super::message_text::{block_text, message_text};
 use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
+use crate::format::claude::Boundary;
 use crate::format::claude::attachments::attachment_text;
 use crate::format::claude::compactions::before_it_was_gone;
 use crate::format::claude::graph::{ClaudeGraph, Way};
@@ -34,6 +35,16 @@ pub(super) fn build(
     if at.is_none() {
         return Ok(Context::default());
     }
+    // An entry that a compaction kept is also in its old place.
+    let may_be_kept = match (&graph, asked) {
+        (Some(graph), Some(asked)) => graph.is_kept(asked),
+        _ => session.claude.boundary.as_ref().is_some_and(Boundary::is_listed),
+    };
+    if let Some(asked) = asked.filter(|_| may_be_kept)
+        && let Some(context) = in_old_place(session, source, asked, extent)?
+    {
+        return Ok(context);
+    }
     let sending = match graph {
         Some(graph) => request::sending_in(graph, source, asked, extent)?,
         None => request::sending_to(session, source, asked, extent)?,
@@ -41,11 +52,8 @@ pub(super) fn build(
     let mut context = Context::default();
     if sending.leaf.from.is_none() {
         if let Some(asked) = asked
-            && let Some(plain) = before_it_was_gone(session, source, asked)?
-            && request::sending(&plain, source, Some(asked))?.leaf.from.is_some()
+            && let Some(context) = in_old_place(session, source, asked, extent)?
         {
-            let mut context = build(&plain, source, Some(asked), None, extent)?;
-            context.note = Some("a compaction replaced this for the agent; `bough switch` restores it");
             return Ok(context);
         }
         context.refused = Some("the agent would not continue there: there is no turn");
@@ -91,6 +99,23 @@ pub(super) fn build(
         context.models.push(("default".into(), Model { provider: String::new(), name }));
     }
     Ok(context)
+}
+
+/// Returns the context at an entry as it was before a compaction replaced or kept it; `None` if none did, or if there was no
+/// turn before either.
+fn in_old_place(
+    session: &Session,
+    source: &dyn Source,
+    asked: Ix,
+    extent: Extent,
+) -> io::Result<Option<Context>> {
+    let Some(plain) = before_it_was_gone(session, source, asked)? else { return Ok(None) };
+    if request::sending(&plain, source, Some(asked))?.leaf.from.is_none() {
+        return Ok(None);
+    }
+    let mut context = build(&plain, source, Some(asked), None, extent)?;
+    context.note = Some("a compaction replaced this for the agent; `bough switch` restores it");
+    Ok(Some(context))
 }
 
 /// Records what is left out: whole entries as dropped, and single blocks as patches if other blocks

@@ -64,21 +64,28 @@ fn answered(session: &Session) -> HashSet<Key> {
     out
 }
 
-/// Returns the session as it was for an entry that a later compaction replaced, or `None` if the
-/// entry is not gone.
+/// Returns the session as it was for an entry that a later compaction replaced or kept, or `None` if the
+/// entry has its old place: it is not gone, or HEAD is on it, or it comes after that compaction.
 pub(crate) fn before_it_was_gone(
     session: &Session,
     source: &dyn Source,
     entry: Ix,
 ) -> io::Result<Option<Session>> {
     let graph = ClaudeGraph::new(session);
-    if !graph.is_gone(entry) {
+    let is_head = [session.head.leaf, session.head.entry].contains(&Some(entry));
+    let is_kept = graph.is_kept(entry) && !is_head;
+    if !graph.is_gone(entry) && !is_kept {
+        return Ok(None);
+    }
+    let above = compaction_above(session, source, entry)?;
+    let active = session.claude.boundary.as_ref().map(|boundary| session.entries.key(boundary.entry));
+    if is_kept && above.map(|above| session.entries.key(above)) == active {
         return Ok(None);
     }
     let mut plain = session.clone();
     plain.claude.boundaries.clear();
     // The compaction above the entry, if there is one, is the active one there.
-    plain.claude.boundary = match compaction_above(session, source, entry)? {
+    plain.claude.boundary = match above {
         Some(above) => as_it_was(session, source, above)?.map(|line| Boundary::read(above, &line)),
         None => None,
     };
