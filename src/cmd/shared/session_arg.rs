@@ -53,10 +53,15 @@ pub(crate) fn default_session(global: &Global) -> anyhow::Result<(PathBuf, bool)
 /// Returns what a hint needs to name a session in a command: nothing if the command would use it anyway, or
 /// ` -s SESSION`, as short as it is found.
 pub(crate) fn in_hint(global: &Global, path: &Path) -> String {
+    word_for(global, path).map_or_else(String::new, |word| format!(" -s {}", text::shell_word(&word)))
+}
+
+/// Returns the shortest word that names a session in a command; `None` if the command would use it anyway.
+pub(crate) fn word_for(global: &Global, path: &Path) -> Option<String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_it = |found: &Path| real(found) == real(path);
     if default_session(global).is_ok_and(|(default, _)| is_it(&default)) {
-        return String::new();
+        return None;
     }
     let id = locate::session_id(path);
     let short: String = id.chars().take(8).collect();
@@ -64,8 +69,7 @@ pub(crate) fn in_hint(global: &Global, path: &Path) -> String {
         |word: &&String| !looks_like_a_file(word) && named(global, word).is_ok_and(|found| is_it(&found));
     let here = std::env::current_dir().unwrap_or_default();
     let file = path.strip_prefix(&here).unwrap_or(path).display().to_string();
-    let word = [&short, &id].into_iter().find(finds_it).unwrap_or(&file);
-    format!(" -s {}", text::shell_word(word))
+    Some([&short, &id].into_iter().find(finds_it).unwrap_or(&file).clone())
 }
 
 /// Returns how to get the sessions of the current folder if it seems to have had another name.

@@ -60,7 +60,8 @@ pub struct Args {
     /// Choose an entry and print its id; with `many`, the ids of all marked entries
     ///
     /// Draws on the terminal even if the output goes elsewhere, e.g. `bough switch "$(bough tree
-    /// --select)"`. Leaving without a choice has exit status 1.
+    /// --select)"`. If the session was chosen from a list and other commands would not use it, the
+    /// id is printed as `ID@SESSION`. Leaving without a choice has exit status 1.
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "one", value_parser = ["one", "many"])]
     select: Option<String>,
 
@@ -118,6 +119,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let mode =
         Mode::ALL.into_iter().find(|(name, _)| *name == args.filter).map_or(Mode::Default, |(_, mode)| mode);
     let mut printed = String::new();
+    // The session from which an entry is chosen, if the user took it from the list.
+    let mut listed = None;
     let left = loop {
         let path = match &mut chosen {
             Start::Session(path) => path.clone(),
@@ -129,6 +132,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             },
         };
         let has_list = matches!(chosen, Start::List(_));
+        listed = Some(path.clone()).filter(|_| has_list);
         let left = Browser { screen: &mut *screen, path: &path, options, purpose, look, has_list }
             .browse(Kept::new(mode));
         match (left, &mut chosen) {
@@ -151,8 +155,10 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         Left::By(Leave::Quit | Leave::Back) if purpose != Use::Act => return Ok(Exit::No),
         Left::By(Leave::Quit | Leave::Back) => {}
         Left::By(Leave::Chosen(ids)) => {
+            let session = listed.and_then(|path| session_arg::word_for(global, &path));
+            let at = session.map_or_else(String::new, |session| format!("@{session}"));
             for id in ids {
-                writeln!(ui.out(), "{id}")?;
+                writeln!(ui.out(), "{id}{at}")?;
             }
         }
         Left::By(Leave::Resume(command)) => {

@@ -4,6 +4,7 @@ use super::{Act, Leave, Navigator, Panel, Purpose, REWIND, Step, Then, Use};
 use crate::cmd::tree::keys::Key;
 use crate::cmd::tree::line_edit::LineEdit;
 use crate::cmd::tree::pager::scroll;
+use crate::format::Format;
 use crate::ops::filter::Mode;
 use crate::ui::{self, text};
 
@@ -200,6 +201,10 @@ impl<'m> Navigator<'m> {
                 let is_rewind = words.iter().any(|word| word == REWIND);
                 let title = if is_rewind { "Edit this prompt again?" } else { "Switch here?" };
                 return Ok(Navigator::plan(title, words));
+            }
+            Key::Char('s') if self.model.session().format == Format::Claude => {
+                // What was written in the editor would be lost.
+                self.kept.message = "Claude Code has no branch summary: write it in the next prompt".into();
             }
             Key::Char('s') => return Ok(Step::Summarize(self.switch_words(here)?)),
             Key::Char('L') => {
