@@ -102,6 +102,10 @@ pub(super) fn set(
     if let Some(why) = super::revision::taken(name) {
         return Err(Error::BadLabel { name: name.into(), why: why.into() });
     }
+    if let Some(entry) = super::revision::entry_of_id(whole, name)? {
+        let id = super::ids::ShortIds::default().short_id(session, whole.source, entry)?;
+        return Err(Error::BadLabel { name: name.into(), why: format!("that is the id of {id}") });
+    }
     if !session.entries.key(target).is_some() {
         return Err(Error::NoPlace {
             what: format!("{} has no id, so a label can't refer to it", whole.name(target)?),

@@ -425,6 +425,20 @@ fn no_revision(session: &Session, revision: &str) -> Error {
     Error::NoRevision { revision: revision.into(), session, near }
 }
 
+/// Returns the entry whose id, or the short form of it, a name would hide; `None` if there is none.
+pub(super) fn entry_of_id(whole: Snapshot<'_>, name: &str) -> Result<Option<Ix>> {
+    /// The length of short ids.
+    const SHORT: usize = 8;
+    let is_hex = name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    if !is_hex || name.len() < SHORT {
+        return Ok(find(whole.session, name));
+    }
+    match by_id(whole, name, name, SHORT) {
+        Err(Error::NoRevision { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 /// Returns the entry whose id begins with `prefix`, of at least `fewest` bytes.
 fn by_id(whole: Snapshot<'_>, word: &str, prefix: &str, fewest: usize) -> Result<Ix> {
     let session = whole.session;
