@@ -164,6 +164,10 @@ fn join_two(
     }
     ui.out().flush()?;
     print_result(&made, (one, other), writing.dry_run, ui);
+    let changed = matches!(to, To::File(path) if is_same(path, one)) && !done.files.is_empty();
+    if changed && made.joined.relation == Relation::SecondHasAll && !ui.look.quiet {
+        ui.note(format_args!("{} has them now, too", text::one_line(&one.display().to_string())));
+    }
     Ok(())
 }
 

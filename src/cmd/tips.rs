@@ -100,9 +100,12 @@ const OPTION_TIPS: &[(&str, &str)] = &[
         "`bough label` lists the labels, `bough branches` the branches, `bough sessions` the sessions",
     ),
     ("--patch", "`bough show REV` shows an entry; `bough diff A B` compares branches"),
+    (
+        "--pretty",
+        "`bough log --format TEMPLATE` chooses what rows show, `bough log --oneline` prints short rows",
+    ),
     ("--price", "prices are set in the config file, see `bough help config`"),
     ("--prices", "prices are set in the config file, see `bough help config`"),
-    ("--pretty", "`bough log --format TEMPLATE` chooses what rows show, `--oneline` prints short rows"),
     ("--short", "`bough log --oneline` prints short rows"),
     ("-a", "`bough branches` lists all branches, and `bough log --all` all entries"),
     ("-b", "a branch begins where the agent goes on after `bough switch REV`"),

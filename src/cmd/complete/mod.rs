@@ -114,9 +114,13 @@ pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Completes session files and folders, for commands that take nothing else.
+/// Completes session files and folders, for commands that take nothing else; ids and names of sessions as well, once one
+/// has begun.
 pub(super) fn session_files(current: &OsStr) -> Vec<CompletionCandidate> {
-    in_time(current, |_, current| offers::files(current))
+    match current.is_empty() {
+        true => in_time(current, |_, current| offers::files(current)),
+        false => sessions(current),
+    }
 }
 
 /// Completes the arguments of `label`: the session, the name of a label, an entry; with `-d`, a

@@ -450,7 +450,7 @@ impl<'a> Writer<'a> {
         const MOST: usize = 200;
         let mut at = self.conversation.head;
         while let Some(turn) = at.map(|at| &self.conversation.turns[at]) {
-            if turn.speaker == Speaker::User {
+            if turn.speaker == Speaker::User && !turn.is_put_in {
                 return Some(text_of(&turn.parts).chars().take(MOST).collect());
             }
             at = turn.parent;
