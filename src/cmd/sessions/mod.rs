@@ -1,7 +1,10 @@
 //! `bough sessions`: the sessions of a folder, or all sessions.
 
 mod archived;
+mod family;
 pub(super) mod lost;
+mod row;
+mod sort;
 mod table;
 mod tree;
 
@@ -10,27 +13,27 @@ use super::shared::exit::Failures;
 use super::shared::options::{Global, number};
 use super::shared::scope::{self, Scope};
 use super::shared::time::DateArg;
-use super::shared::{parallel, rows, session_arg, time, write};
+use super::shared::{parallel, rows, session_arg, time};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::model::Time;
-use crate::ops::sessions::{self, Summary};
 use crate::store;
 use crate::store::locate;
 use crate::store::locate::Found;
 use crate::store::oplog::Log;
 use crate::store::remains::{self, Remains};
-use crate::store::sweep::{self, Retention};
 use crate::ui::{Progress, Ui, text};
 #[cfg(test)]
 pub(in crate::cmd) use archived::ArchivedRow;
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
+pub(super) use family::{Relative, family};
+use family::{origin_name, parents};
+pub(super) use row::SessionRow;
+use row::{List, Row, time};
 use serde::Serialize;
-use std::cmp::Reverse;
-use std::collections::HashMap;
+use sort::Sort;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 use table::{Line, Note};
 pub(super) use tree::Origin;
 use tree::{AgentRow, CalledRow, Kinship, OriginRow};
@@ -291,150 +294,6 @@ fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
     Ok(places.flat_map(|place| remains::in_project(&place)).collect())
 }
 
-struct List<'l> {
-    /// Whether only both ends of each file are read.
-    is_quick: bool,
-    global: &'l Global,
-    /// Where a session is found by its id.
-    stores: Vec<locate::Store>,
-    log: Option<&'l Log>,
-}
-
-/// A listed session.
-struct Row {
-    path: PathBuf,
-    format: Format,
-    bytes: u64,
-    modified: SystemTime,
-    summary: Summary,
-    /// Whether somebody seems to be writing to it.
-    alive: bool,
-    /// Whether it is outside of the stores, where its id does not find it.
-    is_outside: bool,
-    /// When the agent deletes it, if it is not written any more.
-    deleted: Option<Time>,
-}
-
-/// A file that was not written for this long is not checked for signs of life: most of these
-/// sessions ended long ago.
-const ASLEEP: Duration = Duration::from_secs(24 * 60 * 60);
-
-impl List<'_> {
-    /// Returns the row of a file, or an error if it is not a session.
-    fn row(&self, found: &Found) -> Result<Row, store::Error> {
-        let options = self.global.options();
-        let opened = match self.is_quick {
-            true => store::open_ends(&found.path, options),
-            false => store::open(&found.path, options),
-        };
-        let opened = opened?;
-        let path = found.path.clone();
-        let io = |source| store::Error::Io { path: path.clone(), source };
-        let summary = sessions::summary(&opened.session, &opened.files).map_err(io)?;
-        let stamp = opened.files.stamp(0);
-        // A compressed file is unpacked in memory, and has no stamp.
-        let (bytes, modified) = stamp
-            .map_or_else(|| (found.bytes(), found.modified()), |stamp| (stamp.bytes(), stamp.modified()));
-        let lately = modified.elapsed().is_ok_and(|age| age < ASLEEP);
-        let Found { is_link, is_unlocked, .. } = *found;
-        let signs = || write::signs_of_life(&opened.files, is_link, is_unlocked, self.log);
-        let alive = lately && signs().is_some();
-        let format = opened.session.format;
-        let deleted = (format == Format::Claude && sweep::is_swept(&path)).then(|| {
-            let project = summary.cwd.as_deref().map(Path::new);
-            Retention::of_project(project).deleted_at(time(modified))
-        });
-        let is_outside = found.agent.is_empty() && {
-            let path = real(&path);
-            !self.stores.iter().any(|store| path.starts_with(real(&store.root)))
-        };
-        Ok(Row { path, format, bytes, modified, summary, alive, is_outside, deleted })
-    }
-}
-
-impl Row {
-    fn json_row(&self) -> SessionRow<'_> {
-        let summary = &self.summary;
-        SessionRow {
-            file: self.path.display().to_string(),
-            agent: self.format.agent(),
-            format: self.format.name(),
-            bytes: self.bytes,
-            alive: self.alive,
-            session: summary.id.as_deref(),
-            name: summary.name.as_deref(),
-            prompt: summary.prompt.as_deref(),
-            cwd: summary.cwd.as_deref(),
-            parent: summary.parent.as_deref(),
-            entries: summary.counts.map(|counts| counts.entries),
-            branches: summary.counts.map(|counts| counts.branches),
-            faults: summary.counts.map(|counts| counts.faults),
-            mtime: time::iso(time(self.modified)),
-            deleted: self.deleted.and_then(time::iso),
-        }
-    }
-
-    fn line(&self) -> Line<'_> {
-        Line {
-            path: &self.path,
-            agent: self.format.agent(),
-            bytes: self.bytes,
-            modified: time(self.modified),
-            summary: &self.summary,
-            alive: self.alive,
-            is_outside: self.is_outside,
-            deleted: self.deleted,
-        }
-    }
-}
-
-/// A session: sessions.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "schema", rename = "bough.session/1")]
-pub(super) struct SessionRow<'a> {
-    /// The file.
-    file: String,
-    /// The agent.
-    agent: &'static str,
-    /// The format.
-    format: &'static str,
-    /// The bytes of the file.
-    bytes: u64,
-    /// Whether an agent seems to be writing.
-    alive: bool,
-    /// Its id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<&'a str>,
-    /// The name or title in force.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    /// The first prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prompt: Option<&'a str>,
-    /// The folder that it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cwd: Option<&'a str>,
-    /// The session that its header names as the one it came from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<&'a str>,
-    /// How many entries; absent with --quick.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    entries: Option<usize>,
-    /// How many branches; absent with --quick.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    branches: Option<usize>,
-    /// How many faults were met; absent with --quick.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    faults: Option<usize>,
-    /// When it was last written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mtime: Option<String>,
-    /// When the agent deletes it, if it is not written any more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deleted: Option<String>,
-}
-
 /// A session in a tree: `sessions --tree`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -456,77 +315,6 @@ pub(super) struct TreeRow<'a> {
 /// Returns whether the working folders are printed: within one folder that is not needed.
 fn with_folder(args: &Args) -> bool {
     args.scope.all || !args.folders.is_empty()
-}
-
-fn time(time: SystemTime) -> Time {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// The sort order of rows.
-struct Sort {
-    key: Key,
-    reverse: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Key {
-    Age,
-    Size,
-    Entries,
-    Branches,
-    Name,
-    Folder,
-}
-
-impl Sort {
-    fn parse(word: &str) -> Result<Sort, Failure> {
-        let (name, reverse) = word.strip_prefix('-').map_or((word, false), |name| (name, true));
-        let key = match name {
-            "age" => Key::Age,
-            "size" => Key::Size,
-            "entries" => Key::Entries,
-            "branches" => Key::Branches,
-            "name" => Key::Name,
-            "folder" => Key::Folder,
-            _ => {
-                let what = format!("can't sort sessions by `{name}`");
-                let hint = "use `age`, `size`, `entries`, `branches`, `name` or `folder`".into();
-                return Err(Failure::Usage { what, hint });
-            }
-        };
-        Ok(Sort { key, reverse })
-    }
-
-    fn needs_no_reading(&self) -> bool {
-        matches!(self.key, Key::Age | Key::Size)
-    }
-
-    fn files(&self, found: &mut [Found]) {
-        match self.key {
-            Key::Size => found.sort_by_cached_key(|found| Reverse(found.bytes())),
-            _ => found.sort_by_cached_key(|found| Reverse(found.modified())),
-        }
-        if self.reverse {
-            found.reverse();
-        }
-    }
-
-    /// Sorts what has a row of the table.
-    fn rows<R>(&self, rows: &mut [R], line: impl Fn(&R) -> Line<'_>) {
-        rows.sort_by(|one, other| line(one).path.as_os_str().cmp(line(other).path.as_os_str()));
-        match self.key {
-            Key::Age => rows.sort_by_key(|row| Reverse(line(row).modified)),
-            Key::Size => rows.sort_by_key(|row| Reverse(line(row).bytes)),
-            Key::Entries => rows.sort_by_key(|row| Reverse(line(row).entries())),
-            Key::Branches => rows.sort_by_key(|row| Reverse(line(row).branches())),
-            Key::Name => rows.sort_by_cached_key(|row| line(row).summary.title().to_lowercase()),
-            Key::Folder => rows.sort_by_cached_key(|row| line(row).summary.cwd.clone()),
-        }
-        if self.reverse {
-            rows.reverse();
-        }
-    }
 }
 
 /// Prints the sessions below those that they came from.
@@ -587,129 +375,4 @@ fn tree(
         .collect();
     let lines: Vec<Line<'_>> = places.iter().map(|place| rows[place.row].line()).collect();
     table::print(&lines, &notes, with_folder(args), args.date.date, now, ui)
-}
-
-/// A session of a family.
-pub(super) struct Relative {
-    /// Its file.
-    pub(super) path: PathBuf,
-    pub(super) format: Format,
-    pub(super) modified: Time,
-    pub(super) summary: Summary,
-    /// Where it comes from, as an index into the family, which is before its own.
-    pub(super) parent: Option<usize>,
-    /// How it left the session that it comes from, if that is known.
-    pub(super) origin: Option<Origin>,
-    /// How many sessions are above it.
-    pub(super) depth: usize,
-}
-
-impl Relative {
-    /// Returns the name, or else the first prompt.
-    pub(super) fn title(&self) -> &str {
-        self.summary.title()
-    }
-}
-
-/// Reads sessions with their relations: newest first, and each below the one that it comes from.
-pub(super) fn family(
-    found: &[Found],
-    global: &Global,
-    failures: &mut Failures,
-    ui: &mut Ui,
-) -> anyhow::Result<Vec<Relative>> {
-    let list = List { is_quick: false, global, stores: Vec::new(), log: None };
-    let mut rows = Vec::new();
-    for row in parallel::map(found, |found| list.row(found)) {
-        match row {
-            Ok(row) => rows.push(row),
-            Err(error) => failures.add(error.into(), false, ui)?,
-        }
-    }
-    Sort { key: Key::Age, reverse: false }.rows(&mut rows, Row::line);
-    let claude = rows.iter().filter(|row| row.format == Format::Claude);
-    let mut kinship = Kinship::read(claude.map(|row| row.path.as_path()), false, failures, ui)?;
-    let parents = parents(&rows, &kinship);
-    let mut out: Vec<Relative> = Vec::new();
-    let mut position = vec![None; rows.len()];
-    let order: Vec<usize> = tree::arrange(&parents, true).into_iter().map(|place| place.row).collect();
-    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
-    for (at, row) in order.into_iter().enumerate() {
-        // What a cycle was cut at has no parent before it.
-        let parent = parents[row].and_then(|parent| position[parent]);
-        position[row] = Some(at);
-        let Some(Row { path, format, modified, summary, .. }) = rows[row].take() else { continue };
-        let depth = parent.map_or(0, |parent| out[parent].depth + 1);
-        let origin = kinship.origins.remove(&path).filter(|_| parent.is_some());
-        out.push(Relative { path, format, modified: time(modified), summary, parent, origin, depth });
-    }
-    Ok(out)
-}
-
-/// The row that each session comes from.
-fn parents(rows: &[Row], kinship: &Kinship) -> Vec<Option<usize>> {
-    let family = Family::new(rows);
-    let parent = |row: &Row| match kinship.origins.get(&row.path) {
-        Some(origin) => family.by_path(&origin.path),
-        None => family.parent(row),
-    };
-    rows.iter().map(parent).collect()
-}
-
-/// The listed sessions, by everything that can name a parent.
-struct Family<'r> {
-    by_path: HashMap<PathBuf, usize>,
-    by_id: HashMap<&'r str, usize>,
-    /// By the names of the files; `None` if several have the same name.
-    by_name: HashMap<String, Option<usize>>,
-}
-
-impl<'r> Family<'r> {
-    fn new(rows: &'r [Row]) -> Family<'r> {
-        let mut family = Family { by_path: HashMap::new(), by_id: HashMap::new(), by_name: HashMap::new() };
-        let numbered = || rows.iter().enumerate();
-        // Former paths of a session count less than current ones.
-        for (at, row) in numbered().filter(|(_, row)| row.format == Format::Omp) {
-            for path in locate::previous_files(&row.path) {
-                family.by_path.insert(path, at);
-            }
-        }
-        for (at, row) in numbered() {
-            family.by_path.insert(real(&row.path), at);
-            family.by_id.extend(row.summary.id.as_deref().map(|id| (id, at)));
-            let name = file_name(&row.path.to_string_lossy()).to_owned();
-            family.by_name.entry(name).and_modify(|known| *known = None).or_insert(Some(at));
-        }
-        family
-    }
-
-    fn by_path(&self, path: &Path) -> Option<usize> {
-        self.by_path.get(&real(path)).copied()
-    }
-
-    /// Returns the row of the session that another names as its parent: by path, by id, or, because
-    /// a path may be from another machine, by the name of its file.
-    fn parent(&self, row: &Row) -> Option<usize> {
-        let parent = row.summary.parent.as_deref()?;
-        let beside = row.path.parent().unwrap_or(Path::new("")).join(parent);
-        let named = [Path::new(parent), &beside].into_iter().find_map(|path| self.by_path(path));
-        let found = named.or_else(|| self.by_id.get(parent).copied());
-        found.or_else(|| self.by_name.get(file_name(parent)).copied().flatten())
-    }
-}
-
-/// Returns a path as the system knows it; unchanged if it does not exist.
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-/// Returns the name of the file in a path of this system or of Windows.
-fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
-}
-
-/// Returns a session that another names as its parent: the name of its file, if it is named by
-/// that.
-fn origin_name(parent: &str) -> String {
-    text::one_line(&locate::id_in_name(Path::new(file_name(parent))))
 }
