@@ -1,8 +1,7 @@
 //! The entries of a session, stored as columns.
 
-use super::{Key, Span, Time};
-use std::borrow::Cow;
-use std::collections::HashMap;
+use super::type_names::TypeNames;
+use super::{Flags, Key, Kind, Span, Time};
 
 /// The index of an entry among the entries of a session, in file order, starting at 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -12,155 +11,6 @@ impl Ix {
     /// Returns the index into a slice.
     pub fn index(self) -> usize {
         self.0 as usize
-    }
-}
-
-/// What an entry is, in terms that all formats share.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Kind {
-    /// A prompt, or another message in the role of the user.
-    User,
-    /// A reply of the model, or a part of one.
-    Assistant,
-    /// The result of a tool, or a command that the user ran.
-    Tool,
-    /// A message of the system, or a note of the agent.
-    System,
-    /// A summary of a branch that was left.
-    Summary,
-    /// An entry that replaces earlier ones.
-    Compaction,
-    /// A name for an entry.
-    Label,
-    /// A change of model, thinking level, name and so on.
-    Setting,
-    /// An entry of an extension.
-    Custom,
-    /// Something that the agent added to the conversation by itself.
-    Attachment,
-    /// A progress update.
-    Progress,
-    /// A header that is part of the tree.
-    Header,
-    /// Anything else.
-    Other,
-}
-
-impl Kind {
-    /// All kinds, in the order of their declaration.
-    pub const ALL: [Kind; 13] = [
-        Kind::User,
-        Kind::Assistant,
-        Kind::Tool,
-        Kind::System,
-        Kind::Summary,
-        Kind::Compaction,
-        Kind::Label,
-        Kind::Setting,
-        Kind::Custom,
-        Kind::Attachment,
-        Kind::Progress,
-        Kind::Header,
-        Kind::Other,
-    ];
-
-    /// Returns the name of the kind, as in `--kind` and `--json`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::User => "user",
-            Kind::Assistant => "assistant",
-            Kind::Tool => "tool",
-            Kind::System => "system",
-            Kind::Summary => "summary",
-            Kind::Compaction => "compaction",
-            Kind::Label => "label",
-            Kind::Setting => "setting",
-            Kind::Custom => "custom",
-            Kind::Attachment => "attachment",
-            Kind::Progress => "progress",
-            Kind::Header => "header",
-            Kind::Other => "other",
-        }
-    }
-
-    /// Returns whether it is part of the conversation: a prompt, a reply or a result.
-    #[inline]
-    pub fn is_turn(self) -> bool {
-        matches!(self, Kind::User | Kind::Assistant | Kind::Tool)
-    }
-
-    /// Returns the kind with this name.
-    pub fn from_name(word: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == word)
-    }
-}
-
-/// Further properties of an entry, as bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags(pub u16);
-
-impl Flags {
-    /// A marker that `switch` wrote: revisions look through it.
-    pub const MARKER: Flags = Flags(1);
-    /// Bookkeeping: labels, settings, names; not part of the conversation.
-    pub const BOOKKEEPING: Flags = Flags(1 << 1);
-    /// A message with a text that is more than white space.
-    pub const TEXT: Flags = Flags(1 << 2);
-    /// A message with a tool call.
-    pub const CALL: Flags = Flags(1 << 3);
-    /// A message with the result of a tool.
-    pub const RESULT: Flags = Flags(1 << 4);
-    /// Added by the agent, not typed.
-    pub const SIDECHAIN: Flags = Flags(1 << 5);
-    /// Added by the agent's client, not typed.
-    pub const META: Flags = Flags(1 << 6);
-    /// The text of a compaction, as a message.
-    pub const COMPACT_SUMMARY: Flags = Flags(1 << 7);
-    /// A reply that did not end normally: error, aborted, length.
-    pub const ENDED_BADLY: Flags = Flags(1 << 8);
-    /// A message in the user's name that contains nothing the user typed: the output of a command,
-    /// an interruption, a notification. Shares its bit with [`Flags::ENDED_BADLY`], which only
-    /// replies have.
-    pub const NOT_TYPED: Flags = Flags::ENDED_BADLY;
-    /// An image in the content.
-    pub const IMAGE: Flags = Flags(1 << 9);
-    /// Only a link: its children are attached to its parent (progress lines of Claude Code).
-    pub const PASSED: Flags = Flags(1 << 10);
-    /// A string of the line has an unpaired surrogate.
-    pub const SURROGATE: Flags = Flags(1 << 11);
-    /// A text block without text.
-    pub const EMPTY_TEXT: Flags = Flags(1 << 12);
-    /// Never shown by the agent itself (usage, for example).
-    pub const HIDDEN: Flags = Flags(1 << 13);
-    /// An id of more than eight bytes, which the key does not contain.
-    pub const LONG_ID: Flags = Flags(1 << 14);
-    /// Not a child of the entry before it.
-    pub(super) const APART: Flags = Flags(1 << 15);
-
-    /// Returns whether all bits of `other` are set.
-    pub fn has(self, other: Flags) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Returns whether the agent added the entry, even if it is in the user's name.
-    pub fn is_put_in(self) -> bool {
-        self.has(Flags::META) || self.has(Flags::COMPACT_SUMMARY)
-    }
-
-    /// Sets the bits of `other` if `yes`.
-    pub fn set(&mut self, other: Flags, yes: bool) {
-        if yes {
-            self.0 |= other.0;
-        }
-    }
-}
-
-impl std::ops::BitOr for Flags {
-    type Output = Flags;
-    fn bitor(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
     }
 }
 
@@ -579,68 +429,6 @@ fn lengthen<T: Clone>(column: &mut Vec<T>, ix: u32, expected: usize, nothing: T)
     column.resize(ix as usize, nothing);
 }
 
-/// Names that occur many times, each stored once.
-#[derive(Clone, Debug, Default)]
-struct TypeNames {
-    list: Vec<String>,
-    /// Distinguishes the first few names: the length and the last eight bytes of each.
-    few: Vec<(usize, u64)>,
-    /// The indexes of the names after these.
-    others: HashMap<Box<[u8]>, usize>,
-}
-
-impl TypeNames {
-    /// How many names are compared one by one.
-    const FEW: usize = 12;
-
-    /// Returns the index of a name, and adds the name if there is room; otherwise returns the last
-    /// index.
-    fn intern(&mut self, name: &[u8], most: usize) -> usize {
-        let mark = TypeNames::mark(name);
-        for (at, known) in self.few.iter().enumerate() {
-            // For a short name, the mark contains all of it.
-            if *known == mark && (name.len() <= 8 || self.list[at].as_bytes() == name) {
-                return at;
-            }
-        }
-        self.place_other(name, most)
-    }
-
-    #[inline(never)]
-    fn place_other(&mut self, name: &[u8], most: usize) -> usize {
-        if let Some(at) = self.others.get(name) {
-            return *at;
-        }
-        let text = match String::from_utf8_lossy(name) {
-            Cow::Borrowed(text) => text.to_owned(),
-            // Names are stored as they are shown.
-            Cow::Owned(shown) => return self.intern(shown.as_bytes(), most),
-        };
-        let at = self.list.len();
-        if at == most {
-            return most - 1;
-        }
-        self.list.push(text);
-        match at < TypeNames::FEW {
-            true => self.few.push(TypeNames::mark(name)),
-            false => _ = self.others.insert(name.into(), at),
-        }
-        at
-    }
-
-    #[inline(always)]
-    fn mark(name: &[u8]) -> (usize, u64) {
-        let last = match (name.last_chunk(), name.first_chunk::<4>(), name.last_chunk::<4>()) {
-            (Some(eight), ..) => u64::from_le_bytes(*eight),
-            (None, Some(first), Some(last)) => {
-                u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32
-            }
-            _ => name.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-        };
-        (name.len(), last)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -682,26 +470,5 @@ mod tests {
         {
             assert_eq!(entries.on_line(file, line), None, "{file}:{line}");
         }
-    }
-
-    #[test]
-    fn names_are_kept_once() {
-        let mut names = TypeNames::default();
-        let long = |at: usize| format!("a name of the number {at}").into_bytes();
-        let mut all: Vec<Vec<u8>> =
-            [&b""[..], b"a", b"abc", b"abd", b"abcd", b"abce", b"abcdefg", b"abcdefgh"]
-                .map(<[u8]>::to_vec)
-                .to_vec();
-        all.extend((0..20).map(long));
-        for _ in 0..2 {
-            for (at, name) in all.iter().enumerate() {
-                assert_eq!(names.intern(name, usize::MAX), at, "{}", String::from_utf8_lossy(name));
-            }
-        }
-        // A name that is not UTF-8 is stored as it is shown.
-        let broken = names.intern(b"x\xFF", usize::MAX);
-        assert_eq!(names.intern(b"x\xFE", usize::MAX), broken);
-        assert_eq!(names.intern("x\u{FFFD}".as_bytes(), usize::MAX), broken);
-        assert_eq!(names.intern(b"one too many", all.len() + 1), all.len());
     }
 }
