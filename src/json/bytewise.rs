@@ -1,9 +1,8 @@
 //! The byte-by-byte reader of JSON lines, for lines that are broken, unusual or too long to hold in
 //! memory.
 
-use super::fields::{
-    AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_PAYLOAD, IN_RESULT, InBlock, Slot, Stretch, ValueKind,
-};
+use super::field_names::{AT_TOP, Field, IN_MESSAGE, IN_PAYLOAD, IN_RESULT};
+use super::fields::{Found, IN_BLOCK, InBlock, Slot, Stretch, ValueKind};
 use super::reader::Shape;
 
 /// Reads one line byte by byte, in pieces of any size.

@@ -1,8 +1,7 @@
 //! The second stage of the reader: checks whole lines against the grammar of JSON.
 
-use super::fields::{
-    AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_PAYLOAD, IN_RESULT, Slot, Stretch, ValueKind,
-};
+use super::field_names::{AT_TOP, Field, IN_MESSAGE, IN_PAYLOAD, IN_RESULT};
+use super::fields::{Found, IN_BLOCK, Slot, Stretch, ValueKind};
 use super::reader::Shape;
 use super::scan::Mark;
 use super::string;

@@ -9,6 +9,7 @@
 mod bytewise;
 mod edit;
 mod edits;
+mod field_names;
 mod fields;
 mod grammar;
 mod keys;
@@ -19,11 +20,13 @@ mod pretty;
 mod reader;
 mod scan;
 mod string;
+mod value;
 
 pub use bytewise::{DEPTH, ENDS_IN_STRING, TOO_DEEP};
 pub use edit::{Escapes, quoted, set_field, write_string};
 pub use edits::Edits;
-pub use fields::{Block, BlockKind, Field, Str, Value};
+pub use field_names::Field;
+pub use fields::{Block, BlockKind};
 pub use members::members;
 pub use object::{
     Members, each_item, each_member, each_object, each_raw_member, end_of_string, member, member_at,
@@ -33,3 +36,4 @@ pub use prefilter::{Prefilter, Run, is_plain};
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use string::{add_string, decode, decode_start};
+pub use value::{Str, Value};

@@ -1,8 +1,8 @@
 //! Walking the members of an object and the items of a list that the reader has already checked.
 
-use super::fields::Str;
 use super::scan::{closing_quote, end_of_container};
 use super::string::decode;
+use super::value::Str;
 use std::borrow::Cow;
 use std::ops::Range;
 
