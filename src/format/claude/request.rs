@@ -27,17 +27,23 @@
 //!   the last text of each turn says), nor after a `<task-notification>` that was queued only for the
 //!   transcript and has no other block with it.
 
+mod block;
 mod conversation;
+mod message;
 mod pairs;
 
 use super::forgotten::{self, Forgotten};
-use super::graph::{ClaudeGraph, Step, Way};
+use super::graph::{ClaudeGraph, Step};
 use super::head::Leaf;
-use super::{attachments, models};
+use super::models;
 use crate::format::Session;
 use crate::json::{each_item, member, member_at, string};
 use crate::model::{Flags, Ix, Kind, Source};
+use block::{attached, blocks, content, is_api_error, is_command};
+pub use block::{block, is_text, rendered_text};
 use conversation::{Conversation, Item, is_notification, wants_reply};
+use message::made_message;
+pub use message::{Dropped, Made, Message, Part, Role, Why};
 use pairs::{Block, Pairs};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -64,135 +70,6 @@ pub enum Extent {
     /// In addition, the thinking of other models, and everything in failed results: what two versions
     /// of a transcript must both have for them to be the same.
     Full,
-}
-
-/// The part of one entry that is sent, or an invented message.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Message {
-    /// The entry; `None` if the whole message is invented.
-    pub entry: Option<Ix>,
-    /// The role in which it is sent.
-    pub role: Role,
-    /// How the entry got onto the main path.
-    pub way: Way,
-    /// Whether it was reached across a gap in the links.
-    pub bridged: bool,
-    /// Whether its texts are sent in a reminder that says that they are not the user's.
-    pub is_notice: bool,
-    /// Its parts, in order; never empty.
-    pub parts: Vec<Part>,
-}
-
-/// The role of a message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// The user's role, which includes tool results.
-    User,
-    /// The model's role.
-    Assistant,
-}
-
-/// One part of a message.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// The block of the content at this index, from 0; the whole string if the content is a string.
-    /// [`block`] returns it.
-    Stored(usize),
-    /// Of the failed result at this index, only the texts: it contains more.
-    Texts(usize),
-    /// The text of a command that was run in Claude Code: `content` of the line.
-    Command,
-    /// The text of an attachment at this index, from 0: `rendered`.
-    Rendered(usize),
-    /// The text that Claude Code makes of an attachment without such a list.
-    Attached,
-    /// Invented text.
-    Made(Made),
-}
-
-/// The texts that Claude Code invents.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Made {
-    /// A reply that says that no response was requested.
-    NoResponse,
-    /// A text that says that the message has no content.
-    NoContent,
-    /// A text that says that a result was removed.
-    ResultRemoved,
-    /// A text that says that a call was interrupted, in place of the call.
-    CallInterrupted,
-    /// A result that says that the call of this id was interrupted.
-    Result(String),
-}
-
-impl Made {
-    /// Returns the meaning of the text, in our words.
-    pub fn phrase(&self) -> &'static str {
-        match self {
-            Made::NoResponse => "no response was requested",
-            Made::NoContent => "no content",
-            Made::ResultRemoved => "a tool result without its call was removed",
-            Made::CallInterrupted => "a tool call was interrupted",
-            Made::Result(_) => "the tool call was interrupted",
-        }
-    }
-}
-
-/// A part of the main path that is not sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Dropped {
-    /// The entry.
-    pub entry: Ix,
-    /// The block of it; `None` for the whole entry.
-    pub block: Option<u32>,
-    /// The reason.
-    pub why: Why,
-}
-
-/// Why a part of the main path is not sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
-    /// It comes before the nearest compaction.
-    Compacted,
-    /// It is an internal note of Claude Code.
-    Note,
-    /// It has no message with content.
-    NoContent,
-    /// A call without a result after which the conversation continued.
-    NoResult,
-    /// A call with the id of an earlier call.
-    RepeatedCall,
-    /// A result without a call, or of a repeated one.
-    NoCall,
-    /// A further result for one call.
-    RepeatedResult,
-    /// A reply that says nothing.
-    SaysNothing,
-    /// A reply that a later line retracts.
-    Retracted,
-    /// A message about an error of the service.
-    ApiError,
-    /// Thinking of another model than the one that Claude Code continues with.
-    OtherModel,
-}
-
-impl Why {
-    /// Returns the reason as text.
-    pub fn phrase(self) -> &'static str {
-        match self {
-            Why::Compacted => "before the last compaction",
-            Why::Note => "a note of the agent",
-            Why::NoContent => "no content",
-            Why::NoResult => "a tool call without a result",
-            Why::RepeatedCall => "a tool call with the id of an earlier one",
-            Why::NoCall => "a tool result without its call",
-            Why::RepeatedResult => "a second result for a tool call",
-            Why::SaysNothing => "a reply without content",
-            Why::Retracted => "a reply that was withdrawn",
-            Why::ApiError => "a message about a service error",
-            Why::OtherModel => "thinking of another model",
-        }
-    }
 }
 
 /// Returns what Claude Code would send if it resumed the session, or if a pin named `at`.
@@ -458,27 +335,6 @@ impl OwnTools {
     }
 }
 
-fn made_message(role: Role, made: Made) -> Message {
-    let parts = vec![Part::Made(made)];
-    Message { entry: None, role, way: Way::Link, bridged: false, is_notice: false, parts }
-}
-
-/// Returns the block of a turn's content at an index, as JSON; if the content is a string, the
-/// string.
-pub fn block(line: &[u8], at: usize) -> Option<&[u8]> {
-    let content = content(line)?;
-    match content.first()? {
-        b'"' => Some(content).filter(|_| at == 0),
-        _ => each_item(content).nth(at),
-    }
-}
-
-/// Returns the text of an attachment at an index in its `rendered` list.
-pub fn rendered_text(line: &[u8], at: usize) -> Option<String> {
-    let item = each_item(member(line, "rendered")?).nth(at)?;
-    string(member(item, "content")?).map(|text| text.into_owned())
-}
-
 impl Sending {
     fn drop_entry(&mut self, entry: Ix, why: Why) {
         self.dropped.push(Dropped { entry, block: None, why });
@@ -496,73 +352,5 @@ impl Lines<'_> {
     fn read(&mut self, ix: Ix) -> io::Result<&[u8]> {
         self.source.read(self.session.span(ix), &mut self.bytes)?;
         Ok(&self.bytes)
-    }
-}
-
-fn content(line: &[u8]) -> Option<&[u8]> {
-    member(member(line, "message")?, "content")
-}
-
-/// Returns the blocks of a turn's content; `None` if it is neither a string nor a list.
-fn blocks(line: &[u8], is_reply: bool, extent: Extent) -> Option<Vec<Block>> {
-    let content = content(line)?;
-    match content.first()? {
-        b'"' => Some(vec![Block::Other]),
-        b'[' => Some(each_item(content).map(|block| read_block(block, is_reply, extent)).collect()),
-        _ => None,
-    }
-}
-
-fn read_block(block: &[u8], is_reply: bool, extent: Extent) -> Block {
-    if block.first() != Some(&b'{') {
-        return Block::None;
-    }
-    let text = |key| member(block, key).and_then(string).unwrap_or_default();
-    match &*text("type") {
-        "tool_use" => Block::Call(text("id").into_owned()),
-        "tool_result" => {
-            let only_texts = extent == Extent::Sent && is_failed(block) && has_more_than_texts(block);
-            Block::Result(text("tool_use_id").into_owned(), only_texts)
-        }
-        "text" if is_reply && text("text").trim().is_empty() => Block::Blank,
-        "thinking" | "redacted_thinking" => Block::Thinking,
-        "server_tool_use" | "mcp_tool_use" => Block::OwnCall(text("id").into_owned()),
-        _ => Block::Other,
-    }
-}
-
-/// Returns whether a result says that its tool failed.
-fn is_failed(result: &[u8]) -> bool {
-    !matches!(member(result, "is_error"), None | Some(b"false" | b"null" | b"0" | b"\"\""))
-}
-
-fn has_more_than_texts(result: &[u8]) -> bool {
-    let content = member(result, "content").unwrap_or_default();
-    content.first() == Some(&b'[') && each_item(content).any(|item| !is_text(item))
-}
-
-/// Returns whether an item of a content is a text.
-pub fn is_text(item: &[u8]) -> bool {
-    item.first() == Some(&b'{') && member(item, "type").and_then(string).is_some_and(|ty| ty == "text")
-}
-
-fn is_command(line: &[u8]) -> bool {
-    member(line, "subtype").and_then(string).is_some_and(|subtype| subtype == "local_command")
-}
-
-/// Returns whether a reply is a message about an error of the service, written by Claude Code.
-fn is_api_error(line: &[u8]) -> bool {
-    memchr::memmem::find(line, b"isApiErrorMessage").is_some()
-        && member(line, "isApiErrorMessage") == Some(b"true")
-}
-
-/// Returns the parts of an attachment that are sent.
-fn attached(line: &[u8]) -> Vec<Part> {
-    match member(line, "rendered") {
-        Some(list) => {
-            let texts = each_item(list).enumerate().filter(|(_, item)| member(item, "content").is_some());
-            texts.map(|(at, _)| Part::Rendered(at)).collect()
-        }
-        None => attachments::is_sent(line).then_some(Part::Attached).into_iter().collect(),
     }
 }
