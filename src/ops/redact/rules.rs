@@ -1,21 +1,19 @@
 //! The rules, and where they find something in a text.
 
+mod expression;
+mod sorted;
+
 use super::suspect::{Owner, Suspects};
 use super::{Group, assigned};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use expression::{compile, last_line, set};
+use regex::bytes::{Regex, RegexSet};
 use serde::Deserialize;
+use sorted::{Allow, Sorted, Stored};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
-
-/// The rule whose work [`assigned`] does.
-const ASSIGNED: &str = "generic-api-key";
-
-/// Rules of gitleaks for which bough has better ones, or that need the name of a file.
-const REPLACED: [&str; 5] =
-    ["private-key", "jwt", "openai-api-key", "kubernetes-secret-yaml", "curl-auth-user"];
 
 /// The words around which names of secrets are looked for.
 const NAMES: [&str; 9] = ["access", "api", "auth", "key", "credential", "creds", "passw", "secret", "token"];
@@ -64,35 +62,6 @@ pub struct BadRule {
     pub why: String,
 }
 
-#[derive(Deserialize)]
-struct File {
-    #[serde(default)]
-    allowlist: Allow,
-    rules: Vec<Stored>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Allow {
-    regexes: Vec<String>,
-    stopwords: Vec<String>,
-    #[serde(rename = "regexTarget")]
-    target: String,
-}
-
-#[derive(Deserialize)]
-struct Stored {
-    id: String,
-    regex: Option<String>,
-    path: Option<String>,
-    #[serde(default)]
-    keywords: Vec<String>,
-    #[serde(default)]
-    entropy: f64,
-    #[serde(default)]
-    allowlists: Vec<Allow>,
-}
-
 struct Rule {
     id: String,
     source: String,
@@ -124,84 +93,6 @@ pub struct Rules {
 const BEFORE: usize = 256;
 const AFTER: usize = 1024;
 const AFTER_LONG: usize = 24 * 1024;
-
-/// Rules as they are added, sorted by their keywords.
-#[derive(Default)]
-struct Sorted {
-    rules: Vec<Rule>,
-    /// For each keyword, in lower case: the rules that it belongs to.
-    rules_of: HashMap<String, Vec<usize>>,
-    /// Rules without a keyword.
-    always: Vec<usize>,
-}
-
-impl Sorted {
-    /// Adds a rule; one without an expression is of file names, which are not looked at.
-    fn add(&mut self, stored: Stored) {
-        let Some(source) = stored.regex else { return };
-        let at = self.rules.len();
-        if stored.keywords.is_empty() {
-            self.always.push(at);
-        }
-        for keyword in stored.keywords {
-            self.rules_of.entry(keyword.to_ascii_lowercase()).or_default().push(at);
-        }
-        let of_secret = stored.allowlists.iter().filter(|allow| !matches!(&*allow.target, "match" | "line"));
-        let allowed = of_secret.flat_map(|allow| allow.regexes.clone()).collect();
-        let stopwords = stored.allowlists.iter().flat_map(|allow| allow.stopwords.clone()).collect();
-        let regex = OnceLock::new();
-        let rule = Rule { id: stored.id, source, entropy: stored.entropy, allowed, stopwords, regex };
-        self.rules.push(rule);
-    }
-
-    fn add_plain(&mut self, id: &str, regex: &str, keywords: &[&str]) {
-        self.add(Stored {
-            id: id.into(),
-            regex: Some(regex.into()),
-            path: None,
-            keywords: keywords.iter().map(|word| (*word).to_owned()).collect(),
-            entropy: 0.0,
-            allowlists: Vec::new(),
-        });
-    }
-
-    /// Adds the rules of the files that are built in. `allowed` gets what they never take for a secret.
-    fn add_credentials(&mut self, allowed: &mut Allow) {
-        for text in [include_str!("own.toml"), include_str!("gitleaks.toml")] {
-            let file: File = toml::from_str(text).expect("the rules that are built in are valid");
-            allowed.regexes.extend(file.allowlist.regexes);
-            allowed.stopwords.extend(file.allowlist.stopwords);
-            let is_own = self.rules.iter().all(|rule| rule.id != "aws-access-key");
-            for rule in file.rules {
-                if rule.path.is_none() && rule.id != ASSIGNED && (is_own || !REPLACED.contains(&&*rule.id)) {
-                    self.add(rule);
-                }
-            }
-        }
-    }
-
-    /// Adds the rules for home directories, and for the folders of stores that are named after them.
-    fn add_paths(&mut self) {
-        // Within another path, these are not home directories.
-        let home = r"(?:^|[^\w.-])(/home/[A-Za-z0-9_][\w.-]*|/Users/[A-Za-z0-9_][\w.-]*|/root\b)";
-        self.add_plain(PATHS, home, &["/home/", "/users/", "/root"]);
-        let windows = r"([A-Za-z]:\\{1,2}Users\\{1,2}[\w.-]+)";
-        self.add_plain(PATHS, windows, &[":\\users\\", ":\\\\users\\\\"]);
-        // The folders of stores.
-        let stores = r"(-(?:home|Users)-[A-Za-z0-9_.]+|--root-)";
-        self.add_plain(PATHS, stores, &["-home-", "-users-", "--root-"]);
-    }
-
-    /// Adds the rules for names of hosts and their addresses.
-    fn add_hosts(&mut self) {
-        let of_url = r"\b[a-z][a-z0-9+.-]{1,20}://(?:[^\s/@]{1,200}@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)";
-        self.add_plain(HOSTS, of_url, &["://"]);
-        let address = r"\b((?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d))\b";
-        self.add_plain(HOSTS, address, &[]);
-        let of_mail = r"@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})\b";
-        self.add_plain(HOSTS, of_mail, &["@"]);
-    }
-}
 
 impl Rules {
     /// Reads the rules of some groups, with those of the config file and what that allows.
@@ -474,58 +365,6 @@ fn bounds(text: &str, range: Range<usize>) -> Range<usize> {
         to += 1;
     }
     from..to
-}
-
-fn compile(regex: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(&from_go(regex)).unicode(false).size_limit(32 << 20).dfa_size_limit(8 << 20).build()
-}
-
-fn set(all: &[String]) -> Result<RegexSet, regex::Error> {
-    RegexSetBuilder::new(all.iter().map(|regex| from_go(regex))).unicode(false).size_limit(32 << 20).build()
-}
-
-/// An expression in the syntax of Go as one of Rust: a brace that repeats nothing, and a bracket in a class, are escaped.
-fn from_go(regex: &str) -> String {
-    let bytes = regex.as_bytes();
-    let repeats = |at: usize| {
-        let inside =
-            bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b',').count();
-        inside > 0 && bytes[at + 1] != b',' && bytes.get(at + 1 + inside) == Some(&b'}')
-    };
-    let mut out = String::with_capacity(regex.len() + 8);
-    let (mut in_class, mut class_start, mut can_repeat) = (false, 0, false);
-    let mut characters = regex.char_indices();
-    while let Some((at, character)) = characters.next() {
-        match character {
-            '\\' => {
-                out.push('\\');
-                out.extend(characters.next().map(|(_, escaped)| escaped));
-                can_repeat = true;
-                continue;
-            }
-            '[' if !in_class => {
-                (in_class, class_start) = (true, at + 1 + usize::from(bytes.get(at + 1) == Some(&b'^')))
-            }
-            '[' if bytes.get(at + 1) != Some(&b':') => out.push('\\'),
-            '[' => {
-                // A named class, as `[:alnum:]`, to its end.
-                let len = regex[at..].find(":]").map_or(1, |end| end + 2);
-                out.push_str(&regex[at..at + len]);
-                (1..len).for_each(|_| _ = characters.next());
-                continue;
-            }
-            ']' if in_class && at > class_start => in_class = false,
-            '{' if !(in_class || can_repeat && repeats(at)) => out.push('\\'),
-            _ => {}
-        }
-        out.push(character);
-        can_repeat = !matches!(character, '(' | '|' | '^');
-    }
-    out
-}
-
-fn last_line(text: &str) -> String {
-    text.lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]
