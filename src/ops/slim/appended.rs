@@ -4,8 +4,9 @@
 //! The file gets larger, but the agent sends less, and the old content stays where it is. pi reads
 //! such entries (`context_edit`) since 0.87; earlier versions show the old content again.
 
+use super::choice::{Found, Slim};
 use super::parts::{MARK, is_thinking};
-use super::{Amount, Found, Slim, SlimOptions, Slimmed, not_proven};
+use super::{Amount, SlimOptions, Slimmed, not_proven};
 use crate::context::{Context, Message, Patch};
 use crate::format::{Addition, Format, Ids, New, Session};
 use crate::json::{each_item, member, member_at, place_in, string};

@@ -1,6 +1,6 @@
 //! Checks a slimmed session: the agent would send the same messages, apart from the notes.
 
-use super::{MOST_VISITED, cost_of_context};
+use super::choice::{MOST_VISITED, cost_of_context};
 use crate::context::{Context, Message};
 use crate::format::{Block, Session};
 use crate::model::{Ix, Piece, Planned};
