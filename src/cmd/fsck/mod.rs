@@ -4,8 +4,9 @@ mod places;
 pub(super) mod repair;
 pub(super) mod report;
 mod surroundings;
+mod targets;
+mod total;
 
-use super::shared::exit::Failures;
 use super::shared::options::Global;
 use super::shared::scope::{self, Scope};
 use super::shared::write::WriteArgs;
@@ -13,19 +14,19 @@ use super::shared::{parallel, session_arg};
 use super::{Exit, Failure, complete};
 use crate::format::{Format, Program};
 use crate::fsck::{
-    self, CHECKS, Check, Examined, Findings, Level, NoRepair, RepairMode, RepairOptions, Set, Unreadable,
+    self, CHECKS, Check, Examined, Findings, NoRepair, RepairMode, RepairOptions, Set, Unreadable,
 };
-use crate::model::{Count, Key, grouped};
+use crate::model::{Count, Key};
 use crate::store;
-use crate::store::oplog::Log;
-use crate::store::write::{leftovers, leftovers_of};
-use crate::store::{Error, Files, Opened, Options, locate, remains};
+use crate::store::{Error, Files, Opened, Options};
 use crate::ui::{Progress, Ui, text};
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 use surroundings::Place;
+use targets::{Target, targets};
+use total::Total;
 
 /// Check sessions for damage, and repair it
 ///
@@ -231,9 +232,6 @@ fn with_owners(
 /// determining that takes longer than checking the session.
 const MOST_TRIED: usize = 100_000;
 
-/// How many skipped files are named without `--verbose`.
-const MOST_NAMED: usize = 3;
-
 /// The findings in one file, and what a repair would do.
 struct Report {
     /// The ids of its entries, if several sessions are compared and ids must be unique over all of
@@ -330,79 +328,6 @@ fn options(args: &Args) -> anyhow::Result<RepairOptions> {
     Ok(options)
 }
 
-/// A file to check.
-struct Target {
-    path: PathBuf,
-    /// Whether the user named it itself, and not only a folder that contains it.
-    named: bool,
-}
-
-/// Returns the named files, and those below the named folders. A missing file does not keep the
-/// others from being checked.
-fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyhow::Result<Vec<Target>> {
-    let mut out = Vec::new();
-    let mut left = BTreeSet::new();
-    let mut add = |path: PathBuf, named: bool| out.push(Target { path, named });
-    if let Some(paths) = args.scope.files(!args.files.is_empty(), global)? {
-        let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
-        let left = folders.into_iter().flat_map(leftovers).collect();
-        report_leftovers(&left, ui);
-        let named = args.scope.is_list();
-        return Ok(paths.into_iter().map(|path| Target { path, named }).collect());
-    }
-    let stores = locate::stores(&global.roots);
-    let mut words: Vec<&str> = global.session.iter().map(String::as_str).collect();
-    words.extend(args.files.iter().map(String::as_str));
-    if words.is_empty() {
-        let path = session_arg::path(global, None, ui)?;
-        left.extend(leftovers_of(&path));
-        add(path, true);
-    }
-    let only = words.len() == 1;
-    for word in words {
-        let path = Path::new(word);
-        if word != "-" && path.is_dir() {
-            session_arg::note_files_beside(global, path, ui);
-            let below = locate::files_of(&stores, path);
-            let folders: BTreeSet<&Path> = below.iter().filter_map(|path| path.parent()).collect();
-            left.extend(leftovers(path));
-            left.extend(folders.into_iter().filter(|folder| *folder != path).flat_map(leftovers));
-            below.into_iter().for_each(|path| add(path, false));
-            session_arg::report_remains(&remains::remains(path), ui);
-            continue;
-        }
-        let path = match session_arg::by_word(global, word) {
-            Ok(path) => path,
-            Err(error) if only => return Err(error),
-            Err(error) => {
-                total.failures.add(error, true, ui)?;
-                continue;
-            }
-        };
-        let agents = Place::of_file(&path).agents_files();
-        left.extend(leftovers_of(&path));
-        left.extend(agents.iter().flat_map(|path| leftovers_of(path)));
-        add(path, true);
-        agents.into_iter().for_each(|path| add(path, false));
-    }
-    let mut seen = HashSet::new();
-    out.retain(|target| seen.insert(target.path.clone()));
-    report_leftovers(&left, ui);
-    Ok(out)
-}
-
-/// Prints the files that a killed bough process left behind.
-fn report_leftovers(left: &BTreeSet<PathBuf>, ui: &mut Ui) {
-    if left.is_empty() || ui.look.quiet || Log::of_user().is_some_and(|log| log.is_in_use()) {
-        return;
-    }
-    for path in left {
-        let path = text::one_line(&path.display().to_string());
-        ui.note(format_args!("warning: {path}: an unfinished file of an interrupted command"));
-    }
-    ui.hint("`bough op prune` removes unfinished files");
-}
-
 /// Returns the findings in a session that was read with its side columns, so that all commands name
 /// faults as `fsck` does.
 pub(super) fn findings_of(opened: Opened, global: &Global) -> anyhow::Result<Findings> {
@@ -454,105 +379,5 @@ impl Subject {
 
     fn format(&self) -> Format {
         self.examined.format
-    }
-}
-
-/// The findings in all files.
-#[derive(Default)]
-struct Total {
-    files: usize,
-    errors: u64,
-    warnings: u64,
-    infos: u64,
-    entries: usize,
-    reachable: usize,
-    reachable_after: usize,
-    repairable: u64,
-    untried: u64,
-    /// Findings of level info that are counted but not listed.
-    unlisted: u64,
-    /// Checks with findings that can be repaired on request.
-    on_request: Vec<Check>,
-    failures: Failures,
-    repaired: Option<u64>,
-}
-
-impl Total {
-    fn add(&mut self, report: &Report) {
-        self.files += 1;
-        self.errors += report.findings.of_level(Level::Error);
-        self.warnings += report.findings.of_level(Level::Warning);
-        self.infos += report.findings.of_level(Level::Info);
-        let listed =
-            report.findings.list.iter().filter(|finding| finding.check.level() == Level::Info).count();
-        self.unlisted += report.findings.of_level(Level::Info) - listed as u64;
-        self.entries += report.entries;
-        self.reachable += report.reachable;
-        self.reachable_after += report.reachable_after;
-        self.repairable += report.repairable;
-        self.untried += report.untried;
-        for row in CHECKS.iter().filter(|row| row.repair == RepairMode::OnRequest && row.level > Level::Info)
-        {
-            let mut found = report.findings.list.iter().filter(|finding| finding.check == row.check);
-            if found.any(fsck::Finding::is_repairable) && !self.on_request.contains(&row.check) {
-                self.on_request.push(row.check);
-            }
-        }
-    }
-
-    /// Prints what the user can do.
-    fn hint(&self, args: &Args, global: &Global, options: &RepairOptions, ui: &mut Ui) {
-        let skipped = &self.failures.not_sessions;
-        if !skipped.is_empty() && !ui.look.quiet {
-            let count =
-                Count("file that is not a session was", "files that are not sessions were", skipped.len());
-            let names: Vec<String> = skipped.iter().map(|path| path.display().to_string()).collect();
-            match names.len() <= MOST_NAMED || global.verbose {
-                true => ui.note(text::safe(&format!("{count} skipped: {}", names.join(", ")))),
-                false => ui.note(format_args!("{count} skipped; `--verbose` names them")),
-            }
-        }
-        if self.unlisted > 0 && !ui.look.quiet {
-            ui.note(format_args!(
-                "{} counted and not listed",
-                Count("info is", "infos are", self.unlisted as usize)
-            ));
-        }
-        let named = || global.session.iter().chain(&args.files);
-        let files: String = named().map(|file| format!(" {}", text::shell_word(file))).collect();
-        let count = self.repairable + self.untried;
-        let is_piped = named().any(|file| file == "-") || args.scope.is_piped();
-        let files = args.scope.words() + &files;
-        if count > 0 && !is_piped {
-            let can = if self.untried > 0 { "tries to repair" } else { "can repair" };
-            let reached = match self.untried > 0 || self.reachable_after == self.reachable {
-                true => String::new(),
-                false => {
-                    let [after, all] = [self.reachable_after, self.entries].map(grouped);
-                    format!("; then {after} of {all} are reachable")
-                }
-            };
-            let options = [("only", &args.only), ("skip", &args.skip)];
-            let options: String = options
-                .into_iter()
-                .filter(|(_, checks)| !checks.is_empty())
-                .map(|(option, checks)| format!(" --{option} {}", checks.join(",")))
-                .collect();
-            ui.hint(format_args!("`bough fsck --repair{options}{files}` {can} {count}{reached}"));
-        }
-        let asked: Vec<&str> = self
-            .on_request
-            .iter()
-            .filter(|check| !options.with.has(**check))
-            .map(|check| check.id())
-            .collect();
-        if !asked.is_empty() {
-            ui.hint(format_args!("repaired on request, with `--repair --with CHECK`: {}", asked.join(", ")));
-        }
-    }
-
-    fn exit(&self, strict: bool) -> Exit {
-        let found = self.errors > 0 || strict && self.warnings > 0;
-        self.failures.or(if found { Exit::No } else { Exit::Done })
     }
 }
