@@ -1,18 +1,23 @@
 //! The steps that change one file each, as they are prepared: the log gets them first, `carry_out` makes them.
 
-use super::folders::{Folders, first_folder};
+mod append;
+mod create;
+
+use super::folders::Folders;
 use super::guard::Guard;
-use super::patch;
 use super::sink::{Fill, Sink};
 use super::stamp::{self, Stamp};
 use super::temp::{self, Temp};
-use super::{Record, Refusal, WriteOptions, sys, unix};
-use crate::json::{Reader, Shape};
+use super::{Record, Refusal, WriteOptions, patch, sys, unix};
 use crate::model::Piece;
 use crate::store::archive;
 use crate::store::oplog::{Emptied, State, Step, StepKind, hash_of, hex};
+pub(crate) use append::{HEAD, append_again};
+pub(super) use append::{append, check_append};
+pub(crate) use create::create;
+pub(super) use create::{Filled, Place, check_create, created};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -60,123 +65,6 @@ impl From<Refusal> for Failed {
     fn from(refusal: Refusal) -> Failed {
         Failed { refusal, is_taken: false }
     }
-}
-
-/// Checks whether lines may be appended; returns the handle for that, its stamp, and the bytes that
-/// must come before the lines.
-pub(super) fn check_append(
-    guard: &Guard,
-    stamp: &Stamp,
-    lines: &[u8],
-    options: &WriteOptions<'_>,
-) -> Result<(File, Stamp, &'static [u8]), Refusal> {
-    let io = |source| Refusal::io(&guard.path, source);
-    let file = OpenOptions::new().read(true).append(true).open(&guard.path).map_err(io)?;
-    let found = Stamp::take(&file).map_err(io)?;
-    if found != *stamp {
-        let grew = options.last_try && options.allows().changed && stamp.only_grew(&file).map_err(io)?;
-        if !grew {
-            return Err(Refusal::Changed { path: guard.path.clone() });
-        }
-    }
-    let first: &[u8] = match last_line(&file, found.len).map_err(io)? {
-        _ if lines.starts_with(b"\n") || lines.starts_with(b"\r\n") => b"",
-        LastLine::Ended => b"",
-        LastLine::Whole => b"\n",
-        LastLine::Torn { .. } if options.allows().truncated => b"\n",
-        LastLine::Torn { offset } => return Err(Refusal::Torn { path: guard.path.clone(), offset }),
-    };
-    Ok((file, found, first))
-}
-
-/// Prepares an append of whole lines. If the last line lacks its newline, that comes first.
-pub(super) fn append(
-    guard: &Guard,
-    stamp: &Stamp,
-    lines: &[u8],
-    keep_time: bool,
-    options: &WriteOptions<'_>,
-) -> Result<Ready, Refusal> {
-    let (file, found, first) = check_append(guard, stamp, lines, options)?;
-    let bytes = [first, lines].concat();
-    ready_append(guard, file, bytes, keep_time.then_some(found.mtime))
-}
-
-/// Prepares an append of bytes that were cut off there.
-pub(crate) fn append_again(
-    guard: &Guard,
-    stamp: &Stamp,
-    bytes: Vec<u8>,
-    time: i64,
-) -> Result<Ready, Refusal> {
-    let io = |source| Refusal::io(&guard.path, source);
-    let file = OpenOptions::new().read(true).append(true).open(&guard.path).map_err(io)?;
-    if Stamp::take(&file).map_err(io)? != *stamp {
-        return Err(Refusal::Changed { path: guard.path.clone() });
-    }
-    ready_append(guard, file, bytes, Some(time))
-}
-
-fn ready_append(guard: &Guard, file: File, bytes: Vec<u8>, time: Option<i64>) -> Result<Ready, Refusal> {
-    let before = State::read(&file).map_err(|source| Refusal::io(&guard.path, source))?;
-    let after = State {
-        bytes: before.bytes + bytes.len() as u64,
-        tail: String::new(),
-        sha256: Some(hex(&Sha256::digest(&bytes))),
-        ..before.clone()
-    };
-    let step = Step {
-        before: Some(before),
-        after: Some(after),
-        head: hex(&bytes[..bytes.len().min(HEAD)]),
-        ..Step::new(&guard.path, StepKind::Append)
-    };
-    Ok(Ready { step, action: Action::Append { file, bytes, time } })
-}
-
-/// How many of the first bytes of an append are recorded in its step.
-pub(crate) const HEAD: usize = 64;
-
-enum LastLine {
-    /// It ends in a newline, or there is no line.
-    Ended,
-    /// It is valid JSON but lacks its newline.
-    Whole,
-    /// It is truncated.
-    Torn { offset: u64 },
-}
-
-/// Determines how the last line of a file ends. Costs the length of that line.
-fn last_line(file: &File, len: u64) -> io::Result<LastLine> {
-    const BLOCK: u64 = 64 * 1024;
-    let mut end = len;
-    let mut offset = 0;
-    while end > 0 {
-        let from = end.saturating_sub(BLOCK);
-        let block = stamp::read_at(file, from, (end - from) as usize)?;
-        if end == len && block.last() == Some(&b'\n') {
-            return Ok(LastLine::Ended);
-        }
-        if let Some(at) = memchr::memrchr(b'\n', &block) {
-            offset = from + at as u64 + 1;
-            break;
-        }
-        end = from;
-    }
-    if offset == len {
-        return Ok(LastLine::Ended);
-    }
-    let mut reader = Reader::new();
-    // Whichever program wrote it: a complete line is not truncated.
-    reader.python(true);
-    let mut whole = false;
-    let mut look = |shape: Shape| whole = matches!(shape, Shape::Object | Shape::Scalar | Shape::Blank);
-    stamp::each_block(file, offset, len - offset, |block| {
-        reader.feed(block, |line| look(line.shape));
-        Ok(())
-    })?;
-    reader.finish(|line| look(line.shape));
-    Ok(if whole { LastLine::Whole } else { LastLine::Torn { offset } })
 }
 
 /// Checks whether a file may be replaced.
@@ -283,128 +171,6 @@ pub(crate) fn copy_metadata(from: &File, to: &File) -> io::Result<bool> {
         sys::set_mode(to, mode)?;
     }
     Ok(true)
-}
-
-/// Checks whether a new file may be created; returns the one that it would overwrite.
-pub(super) fn check_create(path: &Path, options: &WriteOptions<'_>) -> Result<Option<File>, Refusal> {
-    let io = |source| Refusal::io(path, source);
-    match fs::metadata(path) {
-        Ok(facts) if !facts.is_file() && options.allows().overwrite => {
-            return Err(Refusal::NotAFile { path: path.to_owned() });
-        }
-        Ok(_) if !options.allows().overwrite => return Err(Refusal::Exists { path: path.to_owned() }),
-        Ok(_) => return open(path).map(Some).map_err(io),
-        Err(_) => {}
-    }
-    if options.dry_run && !unix::may_write(first_folder(path)) {
-        return Err(io(io::ErrorKind::PermissionDenied.into()));
-    }
-    Ok(None)
-}
-
-/// Prepares a new file. It is complete before it gets its name.
-pub(crate) fn create(
-    path: &Path,
-    mode: u32,
-    time: Option<i64>,
-    fill: &mut Fill<'_>,
-    options: &WriteOptions<'_>,
-    record: &mut Record<'_>,
-) -> Result<Ready, Refusal> {
-    let io = |source| Refusal::io(path, source);
-    if let Some(file) = check_create(path, options)? {
-        let stamp = Stamp::take(&file).map_err(io)?;
-        drop(file);
-        let guard = Guard::take(path, false, options.force)?;
-        super::checks::look_for_handles(&guard, options)?;
-        return replace(&guard, &stamp, fill, None, options, record);
-    }
-    // Declared before the file, so that a failure removes the folders after the file.
-    let place = Place::make(path, record)?;
-    let filled = Filled::new(path, mode, time, fill)?;
-    created(place, filled, options, record)
-}
-
-/// Where a new file will be: its folder is there.
-pub(super) struct Place {
-    path: PathBuf,
-    folders: Folders,
-}
-
-impl Place {
-    /// Makes the folder of a path that is free.
-    pub(super) fn make(path: &Path, record: &mut Record<'_>) -> Result<Place, Refusal> {
-        let folders = Folders::make(sys::folder_of(path)).map_err(|source| Refusal::io(path, source))?;
-        record.note_folder(sys::folder_of(path));
-        Ok(Place { path: path.to_owned(), folders })
-    }
-
-    /// Returns the folders that were made, the outermost first.
-    pub(super) fn made(&self) -> &[PathBuf] {
-        &self.folders.made
-    }
-}
-
-/// A new file that has its content and a temporary name.
-pub(super) struct Filled {
-    temp: Temp,
-    sha256: String,
-}
-
-impl Filled {
-    /// Writes a file beside a path, in a folder that is there.
-    pub(super) fn new(
-        path: &Path,
-        mode: u32,
-        time: Option<i64>,
-        fill: &mut Fill<'_>,
-    ) -> Result<Filled, Refusal> {
-        let io = |source| Refusal::io(path, source);
-        let temp = Temp::new(path, 0o600).map_err(io)?;
-        let file = temp.file().map_err(io)?;
-        let mut sink = Sink::to_file(file);
-        fill(&mut sink).map_err(io)?;
-        let sha256 = sink.finish().map_err(io)?;
-        if mode & 0o777 != 0o600 {
-            sys::set_mode(file, mode & 0o777).map_err(io)?;
-        }
-        if let Some(time) = time {
-            stamp::restore_time(file, time).map_err(io)?;
-        }
-        sys::begin_writeback(file);
-        Ok(Filled { temp, sha256 })
-    }
-}
-
-/// Prepares the step in which a new file gets its name.
-pub(super) fn created(
-    place: Place,
-    filled: Filled,
-    options: &WriteOptions<'_>,
-    record: &mut Record<'_>,
-) -> Result<Ready, Refusal> {
-    // The folders are removed after the file if this fails.
-    let Place { path, folders } = place;
-    let Filled { temp: mut new, sha256 } = filled;
-    let io = |source| Refusal::io(&path, source);
-    let file = new.file().map_err(io)?;
-    record.sync(file).map_err(io)?;
-    if let Some(Err(why)) = options.prove.map(|prove| prove(new.path())) {
-        return Err(Refusal::Unproved { path, why });
-    }
-    let real = match fs::canonicalize(sys::folder_of(&path)) {
-        Ok(folder) => folder.join(path.file_name().unwrap_or_default()),
-        Err(_) => path.clone(),
-    };
-    let after = State { sha256: Some(sha256), ..State::read(file).map_err(io)? };
-    new.is_written();
-    let step = Step {
-        after: Some(after),
-        folders: folders.made.clone(),
-        temp: Some(new.path().to_owned()),
-        ..Step::new(&real, StepKind::Create)
-    };
-    Ok(Ready { step, action: Action::Create { new, folders } })
 }
 
 /// Returns whether a file should be shortened in place: it is large, it has other hard links, or no
