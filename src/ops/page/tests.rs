@@ -4,6 +4,7 @@ use super::*;
 use crate::model::Table;
 use crate::ops::redact::Redact;
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// Changes nothing.
 struct Unredacted;
