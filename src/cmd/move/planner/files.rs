@@ -1,6 +1,7 @@
 //! Plans what happens to each file of a session that moves: its new place and its new content.
 
-use super::{Folder, Planner, Session, WantedFile, config_of, same_content};
+use super::find::Folder;
+use super::{Planner, Session, WantedFile, config_of, same_content};
 use crate::cmd::shared::parallel;
 use crate::format::Format;
 use crate::model::{Change, Count, Piece, Span, Target};
