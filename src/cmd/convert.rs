@@ -248,7 +248,6 @@ fn report(
     is_done: bool,
     ui: &mut Ui,
 ) -> anyhow::Result<()> {
-    let name = |ix: &Option<Ix>| name_of(opened, *ix);
     // A session that is printed is not followed by a report.
     if ui.look.json && (path.is_some() || !is_done) {
         rows::print(&row(made, opened, path.filter(|_| is_done))?, ui)?;
@@ -267,8 +266,15 @@ fn report(
     if let Some(why) = made.not_back {
         ui.note(format_args!("the lines of the old session were not used: {why}"));
     }
+    report_losses(made, opened, ui)?;
+    Ok(())
+}
+
+/// Prints what is not carried over, with the first entries that have it.
+fn report_losses(made: &Conversion, opened: &Opened, ui: &mut Ui) -> std::io::Result<()> {
+    const SHOWN: usize = 3;
+    let name = |ix: &Option<Ix>| name_of(opened, *ix);
     for (what, entries) in &made.losses {
-        const SHOWN: usize = 3;
         let mut ids: Vec<String> = entries.iter().take(SHOWN).map(name).collect::<std::io::Result<_>>()?;
         ids.retain(|id| !id.is_empty());
         if entries.len() > SHOWN && !ids.is_empty() {

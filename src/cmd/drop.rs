@@ -127,18 +127,7 @@ fn print_report(dropped: &Dropped, path: &Path, files: usize, args: &Args, ui: &
     if ui.look.quiet {
         return;
     }
-    if dropped.failed_kept > 0 {
-        ui.note(format_args!(
-            "note: {} stay: on the path to HEAD, or followed by other entries",
-            Count("failed reply", "failed replies", dropped.failed_kept)
-        ));
-    }
-    if dropped.parts_kept > 0 {
-        ui.note(format_args!(
-            "note: kept {} of other branches: part of a reply that a kept branch shows",
-            Count("entry", "entries", dropped.parts_kept)
-        ));
-    }
+    note_kept(dropped, ui);
     if dropped.plan.is_empty() {
         ui.note("nothing to drop");
         return;
@@ -156,6 +145,22 @@ fn print_report(dropped: &Dropped, path: &Path, files: usize, args: &Args, ui: &
     if !args.writing.dry_run {
         let file = text::shell_word(&path.display().to_string());
         ui.hint(format_args!("`bough undo {file}` restores them"));
+    }
+}
+
+/// Says what is kept although it was asked for.
+fn note_kept(dropped: &Dropped, ui: &mut Ui) {
+    if dropped.failed_kept > 0 {
+        ui.note(format_args!(
+            "note: {} stay: on the path to HEAD, or followed by other entries",
+            Count("failed reply", "failed replies", dropped.failed_kept)
+        ));
+    }
+    if dropped.parts_kept > 0 {
+        ui.note(format_args!(
+            "note: kept {} of other branches: part of a reply that a kept branch shows",
+            Count("entry", "entries", dropped.parts_kept)
+        ));
     }
 }
 
@@ -227,17 +232,21 @@ fn add_files(opened: &Opened, dropped: &mut Dropped) -> anyhow::Result<usize> {
         let number = (1..files.len() as u16).find(|number| files.path(*number) == companion.path);
         let Some(file) = number else { continue };
         let bytes = files.stamp(file).map_or(0, |stamp| stamp.bytes());
-        dropped.plan.changes.push(Change {
-            op: "remove",
-            file,
-            bytes: -(bytes as i64),
-            why: "belongs only to dropped entries".into(),
-            ..Change::default()
-        });
-        dropped.plan.targets.push(Target::Remove { file });
+        remove_file(file, bytes, &mut dropped.plan);
         count += 1;
     }
     Ok(count)
+}
+
+fn remove_file(file: u16, bytes: u64, plan: &mut Plan) {
+    plan.changes.push(Change {
+        op: "remove",
+        file,
+        bytes: -(bytes as i64),
+        why: "belongs only to dropped entries".into(),
+        ..Change::default()
+    });
+    plan.targets.push(Target::Remove { file });
 }
 
 /// Adds the subagents of subagents: they are dropped with them.

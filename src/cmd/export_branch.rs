@@ -264,16 +264,19 @@ impl Left {
                 text::one_line(&path.display().to_string())
             ));
         }
-        if let [first, more @ ..] = &*self.unknown {
-            let more = match more.len() {
-                0 => String::new(),
-                more => format!(" and {more} more in that folder"),
-            };
-            ui.note(format_args!(
-                "warning: not exported: `{}`{more}: the agent is not known to keep such files",
-                text::one_line(&first.display().to_string())
-            ));
-        }
+        self.warn_unknown(ui);
+    }
+
+    fn warn_unknown(&self, ui: &mut Ui) {
+        let [first, more @ ..] = &*self.unknown else { return };
+        let more = match more.len() {
+            0 => String::new(),
+            more => format!(" and {more} more in that folder"),
+        };
+        ui.note(format_args!(
+            "warning: not exported: `{}`{more}: the agent is not known to keep such files",
+            text::one_line(&first.display().to_string())
+        ));
     }
 }
 

@@ -33,21 +33,24 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
     };
     // `config` is a command and the file of its settings: the latter is what is asked for more often.
     let Some((_, page)) = pages.iter().rfind(|(file, _)| wanted(file)) else {
-        return Err(Failure::Usage {
-            what: format!("there is no page about `{}`", args.words.join(" ")),
-            hint: match topics_about(&args.words.join(" ")) {
-                found if found.is_empty() => {
-                    format!("the commands are listed by `bough help`; the topics are {}", topics())
-                }
-                found => format!("it is mentioned in {}", found.join(", ")),
-            },
-        }
-        .into());
+        return Err(no_page_about(&args.words.join(" ")).into());
     };
     ui.page();
     let shown = rendered(&String::from_utf8_lossy(page), ui);
     write!(ui.out(), "{shown}")?;
     Ok(Exit::Done)
+}
+
+fn no_page_about(words: &str) -> Failure {
+    Failure::Usage {
+        what: format!("there is no page about `{words}`"),
+        hint: match topics_about(words) {
+            found if found.is_empty() => {
+                format!("the commands are listed by `bough help`; the topics are {}", topics())
+            }
+            found => format!("it is mentioned in {}", found.join(", ")),
+        },
+    }
 }
 
 /// The topics that belong to no command, for a sentence.
@@ -189,12 +192,7 @@ fn plain(line: &str) -> String {
             [b'*' | b'(', ..] => {
                 let name = escape.trim_start_matches('*').trim_start_matches('(');
                 let name = &name[..name.len().min(2)];
-                out.push_str(match name {
-                    "Aq" | "aq" => "'",
-                    "em" => "—",
-                    "bu" => "•",
-                    _ => "",
-                });
+                out.push_str(named_character(name));
                 escape.len() - escape.trim_start_matches('*').trim_start_matches('(').len() + name.len()
             }
             _ => 1,
@@ -203,6 +201,16 @@ fn plain(line: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Returns the character that roff calls by a name of two letters.
+fn named_character(name: &str) -> &'static str {
+    match name {
+        "Aq" | "aq" => "'",
+        "em" => "—",
+        "bu" => "•",
+        _ => "",
+    }
 }
 
 #[cfg(test)]

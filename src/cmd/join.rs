@@ -307,16 +307,21 @@ fn add_companions(
         }
     }
     for (path, bytes) in planned {
-        plan.changes.push(Change {
-            op: "create",
-            path: Some(path.clone()),
-            bytes: bytes.len() as i64,
-            why: "belongs to the session".into(),
-            ..Change::default()
-        });
-        plan.targets.insert(0, Target::Create { path: Some(path), pieces: vec![Piece::New(bytes)] });
+        create_companion(path, bytes, plan);
     }
     Ok((added, left))
+}
+
+/// Adds a file of the session to a plan, before the session itself.
+fn create_companion(path: PathBuf, bytes: Vec<u8>, plan: &mut Plan) {
+    plan.changes.push(Change {
+        op: "create",
+        path: Some(path.clone()),
+        bytes: bytes.len() as i64,
+        why: "belongs to the session".into(),
+        ..Change::default()
+    });
+    plan.targets.insert(0, Target::Create { path: Some(path), pieces: vec![Piece::New(bytes)] });
 }
 
 fn print_result(made: &Made, files: (&Path, &Path), dry_run: bool, ui: &mut Ui) {

@@ -90,25 +90,32 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
         man.render_subcommands_section(&mut page)?;
     }
     page.extend(arguments(command)?);
-    // The examples have a section of their own.
-    let options = command.clone().after_long_help("");
-    let options = options.mut_args(|arg| if arg.is_positional() { arg.hide(true) } else { arg });
-    clap_mangen::Man::new(options).render_options_section(&mut page)?;
+    clap_mangen::Man::new(with_options_only(command)).render_options_section(&mut page)?;
     let page = String::from_utf8(page).map_err(io::Error::other)?;
     let mut page = without_idle_breaks(&page);
     if name == "bough-fsck" {
         page.push_str(&body(&checks()));
     }
     page.push_str(&body(&super::examples::section(name.trim_start_matches("bough-"))));
-    let others =
-        ["bough(1)", "bough-revisions(7)", "bough-formats(5)", "bough-config(5)", "bough-exit-codes(7)"];
-    let others = others[usize::from(name == "bough")..].join(", ");
-    page.push_str(&body(&format!("# See also\n{others}")));
+    page.push_str(&body(&format!("# See also\n{}", other_pages(name))));
     pages.push((format!("{name}.1"), page.into_bytes()));
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         command_pages(inner, &format!("{name}-{}", inner.get_name()), pages)?;
     }
     Ok(())
+}
+
+/// Returns a command without its arguments and examples, which have sections of their own.
+fn with_options_only(command: &clap::Command) -> clap::Command {
+    let options = command.clone().after_long_help("");
+    options.mut_args(|arg| if arg.is_positional() { arg.hide(true) } else { arg })
+}
+
+/// Returns the pages that the page of a command refers to.
+fn other_pages(name: &str) -> String {
+    let others =
+        ["bough(1)", "bough-revisions(7)", "bough-formats(5)", "bough-config(5)", "bough-exit-codes(7)"];
+    others[usize::from(name == "bough")..].join(", ")
 }
 
 /// Returns a page without the line breaks next to vertical space, which only cause a warning.

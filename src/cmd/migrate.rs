@@ -116,15 +116,22 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             failures.add(error, !file.found, ui)?;
         }
     }
-    if !failures.not_sessions.is_empty() && !ui.look.quiet {
-        let count = Count("file is not a session", "files are not sessions", failures.not_sessions.len());
-        ui.note(format_args!("{count} of a known format"));
-    }
-    if args.check && files.len() > 1 && !ui.look.quiet {
-        let looked_at = files.len() - failures.not_sessions.len();
-        ui.note(format_args!("{old} of {} old", Count("file is", "files are", looked_at)));
+    if !ui.look.quiet {
+        report_counts(args, files.len(), failures.not_sessions.len(), old, ui);
     }
     Ok(failures.or(if old > 0 { Exit::No } else { Exit::Done }))
+}
+
+/// Prints how many of the files are no sessions, and how many are old.
+fn report_counts(args: &Args, files: usize, not_sessions: usize, old: usize, ui: &mut Ui) {
+    if not_sessions > 0 {
+        let count = Count("file is not a session", "files are not sessions", not_sessions);
+        ui.note(format_args!("{count} of a known format"));
+    }
+    if args.check && files > 1 {
+        let looked_at = Count("file is", "files are", files - not_sessions);
+        ui.note(format_args!("{old} of {looked_at} old"));
+    }
 }
 
 /// A file to upgrade.

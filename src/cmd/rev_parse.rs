@@ -56,17 +56,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let opened = session_arg::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
-    let found: Vec<Ix> = if args.verify {
-        match revision::resolve_one(session, files, &revisions[0]) {
-            Ok(ix) if revisions.len() == 1 => vec![ix],
-            Err(error @ (ops::Error::Io(_) | ops::Error::Malformed { .. })) => return Err(error.into()),
-            Ok(_) | Err(_) => return Ok(Exit::No),
-        }
-    } else {
-        let sets =
-            revisions.iter().map(|revision| revision::set(session, files, std::slice::from_ref(revision)));
-        sets.collect::<Result<Vec<_>, _>>()?.concat()
+    let found = match args.verify {
+        true => only_entry(session, files, revisions)?,
+        false => Some(entries(session, files, revisions)?),
     };
+    let Some(found) = found else { return Ok(Exit::No) };
     if args.count {
         writeln!(ui.out(), "{}", found.len())?;
         return Ok(Exit::Done);
@@ -85,6 +79,26 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     }
     Ok(Exit::Done)
+}
+
+/// Returns the entry that a single revision names, or `None` if it does not name exactly one.
+fn only_entry(
+    session: &Session,
+    source: &dyn Source,
+    revisions: &[String],
+) -> Result<Option<Vec<Ix>>, ops::Error> {
+    match revision::resolve_one(session, source, &revisions[0]) {
+        Ok(ix) if revisions.len() == 1 => Ok(Some(vec![ix])),
+        Err(error @ (ops::Error::Io(_) | ops::Error::Malformed { .. })) => Err(error),
+        Ok(_) | Err(_) => Ok(None),
+    }
+}
+
+/// Returns the entries that revisions name, those of each revision in turn.
+fn entries(session: &Session, source: &dyn Source, revisions: &[String]) -> Result<Vec<Ix>, ops::Error> {
+    let sets =
+        revisions.iter().map(|revision| revision::set(session, source, std::slice::from_ref(revision)));
+    Ok(sets.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// Whether an error says that a word names nothing.

@@ -65,24 +65,30 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     ui.page();
     let mut view = View::new(&opened);
     view.stored = Some(Stored);
-    let end: &[u8] = if args.nul { b"\0" } else { b"\n" };
     for (at, ix) in entries.into_iter().enumerate() {
-        if global.json {
-            writeln_with(ui, &view.json(ix, true, |_| ())?, end)?;
-        } else if args.text {
-            let line = view.line(ix)?;
-            let text = ui.look.shown(&view.content(&line).text).into_owned();
-            writeln_with(ui, text.as_bytes(), end)?;
-        } else if args.raw {
-            writeln_with(ui, &view.line(ix)?, end)?;
-        } else {
-            if at > 0 {
-                writeln!(ui.out())?;
-            }
-            entry(&mut view, ix, ui)?;
+        if at > 0 && !global.json && !args.text && !args.raw {
+            writeln!(ui.out())?;
         }
+        show_entry(args, global, &mut view, ix, ui)?;
     }
     Ok(Exit::Done)
+}
+
+/// Prints an entry in the form that was asked for.
+fn show_entry(args: &Args, global: &Global, view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
+    let end: &[u8] = if args.nul { b"\0" } else { b"\n" };
+    if global.json {
+        writeln_with(ui, &view.json(ix, true, |_| ())?, end)?;
+    } else if args.text {
+        let line = view.line(ix)?;
+        let text = ui.look.shown(&view.content(&line).text).into_owned();
+        writeln_with(ui, text.as_bytes(), end)?;
+    } else if args.raw {
+        writeln_with(ui, &view.line(ix)?, end)?;
+    } else {
+        entry(view, ix, ui)?;
+    }
+    Ok(())
 }
 
 /// Opens only the end of the session, if HEAD is there. All that is shown of an entry except its

@@ -301,6 +301,10 @@ fn number(opened: &Opened, companion: &Companion) -> Option<u16> {
     (1..opened.files.len() as u16).find(|number| opened.files.path(*number) == companion.path)
 }
 
+fn whole_file(opened: &Opened, file: u16) -> Piece {
+    Piece::Keep(Span { file, offset: 0, len: opened.files.stamp(file).map_or(0, Stamp::bytes) })
+}
+
 /// Copies the files that belong to the session beside the new one; they come before it, so that half a copy is not
 /// a session.
 fn copy_companions(
@@ -330,10 +334,7 @@ fn copy_companions(
                 let lines = lines_of(&companion.path, file)?;
                 export::claude::under_new_id(&opened.files, &lines, old.as_deref(), id, moved.as_ref(), None)?
             }
-            false => {
-                let len = opened.files.stamp(file).map_or(0, Stamp::bytes);
-                vec![Piece::Keep(Span { file, offset: 0, len })]
-            }
+            false => vec![whole_file(opened, file)],
         };
         add_file(plan, companions::folder_of(to).join(&companion.inside), pieces);
     }
@@ -414,11 +415,7 @@ fn report(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     rows.sort_by_key(|(name, amount)| (std::cmp::Reverse(amount.bytes), *name));
     let all: u64 = amounts.values().map(|amount| amount.bytes).sum();
     for (name, amount) in rows {
-        let option = match &**name {
-            "results" => "--results=SIZE".to_owned(),
-            name if name.starts_with("rest of") || name == "other lines" => String::new(),
-            name => format!("--{name}"),
-        };
+        let option = option_for(name);
         if ui.look.json {
             let row = SlimRow {
                 kind: name,
@@ -441,4 +438,13 @@ fn report(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
         writeln!(ui.out(), "{}", line.trim_end())?;
     }
     Ok(Exit::Done)
+}
+
+/// Returns the option that slims what a row of the report counts; empty if there is none.
+fn option_for(name: &str) -> String {
+    match name {
+        "results" => "--results=SIZE".to_owned(),
+        name if name.starts_with("rest of") || name == "other lines" => String::new(),
+        name => format!("--{name}"),
+    }
 }

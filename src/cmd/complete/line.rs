@@ -163,23 +163,25 @@ impl Typed {
         let named = typed.value("session").map(str::to_owned);
         typed.first = named.is_none() && typed.words.is_empty();
         typed.session = named;
-        // The first word of `grep` is the expression, even if it looks like a file.
-        if typed.session.is_none()
-            && at.get_name() != "grep"
-            && typed.words.first().is_some_and(|word| session_arg::looks_like_a_file(&at_home(word)))
-        {
+        if typed.session.is_none() && typed.begins_with_session(at.get_name()) {
             typed.session = Some(typed.words.remove(0));
-        }
-        if typed.session.is_none() && at.get_name() != "grep" && at.get_name() != "label" {
-            let global = Global { roots: typed.config.session.roots.clone(), ..Global::default() };
-            if typed.words.first().is_some_and(|word| words::is_id_of_session(&global, word)) {
-                typed.session = Some(typed.words.remove(0));
-            }
         }
         if typed.session.is_none() {
             typed.session = crate::cmd::shared::options::session_variable();
         }
         typed
+    }
+
+    /// Returns whether the first word of a command names the session.
+    fn begins_with_session(&self, command: &str) -> bool {
+        let Some(word) = self.words.first() else { return false };
+        // The first word of `grep` is the expression, even if it looks like a file.
+        if command == "grep" {
+            return false;
+        }
+        let global = Global { roots: self.config.session.roots.clone(), ..Global::default() };
+        session_arg::looks_like_a_file(&at_home(word))
+            || command != "label" && words::is_id_of_session(&global, word)
     }
 
     /// Returns the value of an option.

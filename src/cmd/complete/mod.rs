@@ -228,14 +228,23 @@ fn in_parts(
             work(line::typed(), &word, &mut give);
         }
     });
-    let mut out = Vec::new();
     if started.is_err() {
+        let mut out = Vec::new();
         // No thread is available: it takes as long as it takes.
         if let Some(work) = work.lock().unwrap_or_else(PoisonError::into_inner).take() {
             work(line::typed(), &current, &mut |part| out.extend(part));
         }
         return out;
     }
+    collect_in_time(&take, began)
+}
+
+/// Returns the candidates that arrive in time.
+fn collect_in_time(
+    take: &mpsc::Receiver<Vec<CompletionCandidate>>,
+    began: Instant,
+) -> Vec<CompletionCandidate> {
+    let mut out = Vec::new();
     loop {
         let patience = if out.is_empty() { LONGEST } else { PATIENCE };
         match take.recv_timeout(patience.saturating_sub(began.elapsed())) {

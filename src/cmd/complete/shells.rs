@@ -50,6 +50,17 @@ fn is_unfinished(value: &str) -> bool {
     value.ends_with(['/', '=']) || value.ends_with("..") || value.ends_with("::")
 }
 
+/// Writes values as a list, with their help in parentheses as far as there is room.
+fn write_with_help(rows: &[(String, String)], room: usize, buf: &mut dyn Write) -> io::Result<()> {
+    let width = rows.iter().map(|(value, _)| value.chars().count()).filter(|width| *width <= 32).max();
+    for (value, help) in rows {
+        let value = format!("{value:<width$}", width = width.unwrap_or_default());
+        let help = text::fit(help, room.saturating_sub(value.chars().count() + 4));
+        writeln!(buf, "{}", if help.is_empty() { value } else { format!("{value} ({help})") })?;
+    }
+    Ok(())
+}
+
 struct Bash;
 
 impl EnvCompleter for Bash {
@@ -112,13 +123,7 @@ fi"#;
         if rows.len() == 1 || !listed || rows.iter().all(|(_, help)| help.is_empty()) {
             return rows.iter().try_for_each(|(value, _)| writeln!(buf, "{value}"));
         }
-        let width = rows.iter().map(|(value, _)| value.chars().count()).filter(|width| *width <= 32).max();
-        for (value, help) in &rows {
-            let value = format!("{value:<width$}", width = width.unwrap_or_default());
-            let help = text::fit(help, room.saturating_sub(value.chars().count() + 4));
-            writeln!(buf, "{}", if help.is_empty() { value } else { format!("{value} ({help})") })?;
-        }
-        Ok(())
+        write_with_help(&rows, room, buf)
     }
 }
 

@@ -126,16 +126,7 @@ impl Printer<'_> {
             return Ok(());
         }
         self.heading(ui)?;
-        let rows = stat_rows(&a, &b);
-        let width = |column: fn(&(String, String, String)) -> &String| {
-            rows.iter().map(column).map(|cell| text::width(cell)).max()
-        };
-        let first = width(|row| &row.0).unwrap_or(0);
-        let second = width(|row| &row.1).unwrap_or(0).max(6);
-        let third = width(|row| &row.2).unwrap_or(0).max(6);
-        for (name, one, two) in &rows {
-            writeln!(ui.out(), "{}  {one:>second$}  {two:>third$}", text::pad(name, first))?;
-        }
+        print_stat_rows(&stat_rows(&a, &b), ui)?;
         let [same, changed, only_a, only_b] = [same, changed, only_a, only_b].map(grouped);
         let counts = format!("{same} the same, {changed} changed, {only_a} only in A, {only_b} only in B");
         for line in text::wrap(&counts, ui.look.width) {
@@ -169,6 +160,20 @@ fn stat_rows(a: &diff::Stat, b: &diff::Stat) -> Vec<(String, String, String)> {
         row(format!("calls of {}", text::one_line(tool)), calls(a, tool), calls(b, tool));
     }
     rows
+}
+
+/// Prints rows of numbers, each column as wide as its widest cell.
+fn print_stat_rows(rows: &[(String, String, String)], ui: &mut Ui) -> io::Result<()> {
+    let width = |column: fn(&(String, String, String)) -> &String| {
+        rows.iter().map(column).map(|cell| text::width(cell)).max()
+    };
+    let first = width(|row| &row.0).unwrap_or(0);
+    let second = width(|row| &row.1).unwrap_or(0).max(6);
+    let third = width(|row| &row.2).unwrap_or(0).max(6);
+    for (name, one, two) in rows {
+        writeln!(ui.out(), "{}  {one:>second$}  {two:>third$}", text::pad(name, first))?;
+    }
+    Ok(())
 }
 
 fn ink(sign: &str, ui: &Ui) -> String {

@@ -131,10 +131,6 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if args.places {
         return places::run(args, global, ui);
     }
-    if args.writing.dry_run && !args.repair {
-        let hint = "`-n` shows what `--repair` would do";
-        return Err(Failure::Usage { what: "`-n` without `--repair`".into(), hint: hint.into() }.into());
-    }
     let options = options(args)?;
     let mut total = Total::default();
     let targets = targets(args, global, &mut total, ui)?;
@@ -293,6 +289,11 @@ fn selected(args: &Args) -> Set {
 
 fn options(args: &Args) -> anyhow::Result<RepairOptions> {
     let usage = |what: String, hint: String| Failure::Usage { what, hint };
+    if args.writing.dry_run && !args.repair {
+        return Err(
+            usage("`-n` without `--repair`".into(), "`-n` shows what `--repair` would do".into()).into()
+        );
+    }
     let mut options = RepairOptions { now: Some(super::shared::time::now()), ..RepairOptions::default() };
     for id in &args.with {
         let check = Check::from_id(id).expect("clap takes names of checks alone");
@@ -311,21 +312,27 @@ fn options(args: &Args) -> anyhow::Result<RepairOptions> {
         options.without.remove(check);
     }
     for words in &args.strategy {
-        let (id, name) = words.split_once('=').unwrap_or((words, ""));
-        let check = Check::from_id(id).ok_or_else(|| {
-            usage(format!("unknown check `{id}`"), "`bough fsck --list-checks` lists them".into())
-        })?;
-        let known = check.row().strategies;
-        if !known.contains(&name) {
-            let hint = match known {
-                [] => format!("`{id}` has only one strategy"),
-                known => format!("strategies of `{id}`: {}", known.join(", ")),
-            };
-            return Err(usage(format!("`{id}` has no strategy `{name}`"), hint).into());
-        }
-        options.strategies.push((check, name.to_owned()));
+        options.strategies.push(strategy(words)?);
     }
     Ok(options)
+}
+
+/// Parses `CHECK=STRATEGY`.
+fn strategy(words: &str) -> Result<(Check, String), Failure> {
+    let (id, name) = words.split_once('=').unwrap_or((words, ""));
+    let Some(check) = Check::from_id(id) else {
+        let what = format!("unknown check `{id}`");
+        return Err(Failure::Usage { what, hint: "`bough fsck --list-checks` lists them".into() });
+    };
+    let known = check.row().strategies;
+    if !known.contains(&name) {
+        let hint = match known {
+            [] => format!("`{id}` has only one strategy"),
+            known => format!("strategies of `{id}`: {}", known.join(", ")),
+        };
+        return Err(Failure::Usage { what: format!("`{id}` has no strategy `{name}`"), hint });
+    }
+    Ok((check, name.to_owned()))
 }
 
 /// Returns the findings in a session that was read with its side columns, so that all commands name

@@ -26,6 +26,16 @@ impl Place {
         self.path.with_extension("")
     }
 
+    /// Returns the folder of the project.
+    fn project_folder(&self) -> PathBuf {
+        // Subagents' files are two folders below the project.
+        let mut folder = self.path.parent().map(Path::to_owned).unwrap_or_default();
+        if folder.ends_with("subagents") {
+            folder = folder.parent().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+        }
+        if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder }
+    }
+
     /// Returns the subagents' files of a session of Claude Code.
     pub(super) fn agents_files(&self) -> Vec<PathBuf> {
         locate::session_files_below(&self.folder().join("subagents"))
@@ -40,16 +50,10 @@ impl Surroundings for Place {
     fn elsewhere(&self, links: &[(Key, Key)]) -> HashSet<Key> {
         let wanted: HashSet<Key> = links.iter().flat_map(|(entry, parent)| [*entry, *parent]).collect();
         let mut found = HashSet::new();
-        // Subagents' files are two folders below the project.
-        let mut folder = self.path.parent().map(Path::to_owned).unwrap_or_default();
-        if folder.ends_with("subagents") {
-            folder = folder.parent().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
-        }
         if self.stem.is_empty() {
             return found;
         }
-        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
-        for file in locate::session_files_below(&folder) {
+        for file in locate::session_files_below(&self.project_folder()) {
             if found.len() == links.len() {
                 break;
             }

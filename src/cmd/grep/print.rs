@@ -1,7 +1,7 @@
 //! Printing the matches in one session.
 
 use super::search::Search;
-use super::stored_files::Stored;
+use super::stored_files::{Stored, StoredFile};
 use crate::cmd::shared::entry_json::{self, EntryRow, MatchRow};
 use crate::cmd::shared::rows;
 use crate::cmd::shared::thread_arg::ThreadView;
@@ -164,13 +164,7 @@ impl<'s> Shown<'s> {
             ),
         };
         if self.search.look.json {
-            let mut matches: Vec<MatchRow> = hits.into_iter().map(MatchRow::from).collect();
-            for (file, hits) in in_files {
-                let path = file.path.display().to_string();
-                let hits = hits.into_iter().map(MatchRow::from);
-                matches.extend(hits.map(|hit| MatchRow { file: Some(path.clone()), ..hit }));
-            }
-            return self.json(entry, matches, None, out);
+            return self.json(entry, match_rows(hits, in_files), None, out);
         }
         let head = self.head(entry, ':')?;
         if hits.is_empty() && in_files.is_empty() {
@@ -339,6 +333,17 @@ pub(in crate::cmd) struct QueuedRow<'a> {
     summary: String,
     /// In grep, what matches.
     matches: Vec<MatchRow>,
+}
+
+/// Returns the matches in an entry, and those in the files that it names.
+fn match_rows(hits: Vec<Hit>, in_files: Vec<(&StoredFile, Vec<Hit>)>) -> Vec<MatchRow> {
+    let mut matches: Vec<MatchRow> = hits.into_iter().map(MatchRow::from).collect();
+    for (file, hits) in in_files {
+        let path = file.path.display().to_string();
+        let hits = hits.into_iter().map(MatchRow::from);
+        matches.extend(hits.map(|hit| MatchRow { file: Some(path.clone()), ..hit }));
+    }
+    matches
 }
 
 impl From<Hit> for MatchRow {

@@ -147,22 +147,23 @@ pub(super) fn open_some(
         return session_arg::session(global, named, ui);
     };
     let count = count.saturating_add(args.skip);
-    let enough = |session: &Session| {
-        let row = || {
-            let mut walk = keep.joins_calls.then(RowWalk::default);
-            move |ix: Ix| {
-                keep.asks_for(session, ix) && walk.as_mut().is_none_or(|walk| walk.is_row(session, ix))
-            }
-        };
-        let mut row_of_path = row();
-        let is_row = move |ix: &Ix| row_of_path(*ix);
-        let path = session.head.leaf.into_iter().flat_map(|leaf| session.tree.ancestors(leaf));
-        session.knows_path(count, row()) && tool_calls::are_known(session, path.filter(is_row).take(count))
-    };
+    let enough = |session: &Session| has_rows(session, keep, count);
     // A label comes after the entry that it names, so labels of entries at the end are also at the
     // end.
     let part = TailRequest { side: true, enough: &enough, ..TailRequest::default() };
     session_arg::part(global, named, &part, ui)
+}
+
+/// Returns whether a part of a session has the last rows of its path, with their calls.
+fn has_rows(session: &Session, keep: &Filter, count: usize) -> bool {
+    let row = || {
+        let mut walk = keep.joins_calls.then(RowWalk::default);
+        move |ix: Ix| keep.asks_for(session, ix) && walk.as_mut().is_none_or(|walk| walk.is_row(session, ix))
+    };
+    let mut row_of_path = row();
+    let is_row = move |ix: &Ix| row_of_path(*ix);
+    let path = session.head.leaf.into_iter().flat_map(|leaf| session.tree.ancestors(leaf));
+    session.knows_path(count, row()) && tool_calls::are_known(session, path.filter(is_row).take(count))
 }
 
 /// The choice of revisions.

@@ -81,6 +81,16 @@ impl Row<'_> {
         }
     }
 
+    /// Returns what the table says of where the session is now.
+    fn note(&self) -> Note {
+        let said = match (self.exists, self.is_elsewhere) {
+            (true, _) => "",
+            (false, true) => "moved since",
+            (false, false) => "only in the archive",
+        };
+        Note { said: said.to_owned(), ..Note::default() }
+    }
+
     fn json_row(&self) -> ArchivedRow<'_> {
         let item = self.item;
         ArchivedRow {
@@ -153,12 +163,7 @@ pub(super) fn list(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<
         return Ok(Exit::Done);
     }
     let lines: Vec<Line<'_>> = rows.iter().map(Row::line).collect();
-    let said = |row: &Row<'_>| match (row.exists, row.is_elsewhere) {
-        (true, _) => String::new(),
-        (false, true) => "moved since".to_owned(),
-        (false, false) => "only in the archive".to_owned(),
-    };
-    let notes: Vec<Note> = rows.iter().map(|row| Note { said: said(row), ..Note::default() }).collect();
+    let notes: Vec<Note> = rows.iter().map(Row::note).collect();
     table::print(&lines, &notes, true, args.date.date, now, ui)?;
     Ok(Exit::Done)
 }

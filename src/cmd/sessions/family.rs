@@ -44,15 +44,7 @@ pub(in crate::cmd) fn family(
     failures: &mut Failures,
     ui: &mut Ui,
 ) -> anyhow::Result<Vec<Relative>> {
-    let list = List { is_quick: false, global, stores: Vec::new(), log: None };
-    let mut rows = Vec::new();
-    for row in parallel::map(found, |found| list.row(found)) {
-        match row {
-            Ok(row) => rows.push(row),
-            Err(error) => failures.add(error.into(), false, ui)?,
-        }
-    }
-    Sort { key: Key::Age, reverse: false }.rows(&mut rows, Row::line);
+    let rows = newest_first(found, global, failures, ui)?;
     let claude = rows.iter().filter(|row| row.format == Format::Claude);
     let mut kinship = Kinship::read(claude.map(|row| row.path.as_path()), false, failures, ui)?;
     let parents = parents(&rows, &kinship);
@@ -70,6 +62,25 @@ pub(in crate::cmd) fn family(
         out.push(Relative { path, format, modified: time(modified), summary, parent, origin, depth });
     }
     Ok(out)
+}
+
+/// Reads sessions, newest first. Those that can't be read are added to the failures.
+fn newest_first(
+    found: &[Found],
+    global: &Global,
+    failures: &mut Failures,
+    ui: &mut Ui,
+) -> anyhow::Result<Vec<Row>> {
+    let list = List { is_quick: false, global, stores: Vec::new(), log: None };
+    let mut rows = Vec::new();
+    for row in parallel::map(found, |found| list.row(found)) {
+        match row {
+            Ok(row) => rows.push(row),
+            Err(error) => failures.add(error.into(), false, ui)?,
+        }
+    }
+    Sort { key: Key::Age, reverse: false }.rows(&mut rows, Row::line);
+    Ok(rows)
 }
 
 /// The row that each session comes from.

@@ -262,15 +262,19 @@ fn found(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::
             let below = || locate::in_folder(folder).into_iter().filter_map(Found::from_path).collect();
             out.extend(locate::project_at(&stores, folder).unwrap_or_else(below));
         } else {
-            let none = || store::Error::NotFound { path: folder.clone() };
-            let file = match folder.to_str().filter(|_| !folder.exists()) {
-                Some(word) => session_arg::by_word(global, word)?,
-                None => folder.clone(),
-            };
-            out.push(Found::from_path(file).ok_or_else(none)?);
+            out.push(found_file(folder, global)?);
         }
     }
     Ok(out)
+}
+
+/// Returns a file that is named by its path, or by what else names a session.
+fn found_file(path: &Path, global: &Global) -> anyhow::Result<Found> {
+    let file = match path.to_str().filter(|_| !path.exists()) {
+        Some(word) => session_arg::by_word(global, word)?,
+        None => path.to_owned(),
+    };
+    Ok(Found::from_path(file).ok_or_else(|| store::Error::NotFound { path: path.to_owned() })?)
 }
 
 /// Returns the remains of sessions whose own file is gone, where sessions are searched.

@@ -47,8 +47,7 @@ impl Files {
                 session_arg::note_files_beside(global, path, ui);
                 paths.extend(locate::files_of(&locate::stores(&global.roots), path));
             } else {
-                let is_id = |word: &&str| !path.exists() && !session_arg::looks_like_a_file(word);
-                let path = match path.to_str().filter(is_id).map(|word| session_arg::by_word(global, word)) {
+                let path = match by_id(path, global) {
                     Some(Ok(found)) => found,
                     Some(Err(error)) if words.len() == 1 => return Err(error),
                     // It is reported with the other files.
@@ -110,6 +109,12 @@ impl Files {
         sessions.append(&mut left);
         sessions
     }
+}
+
+/// Returns the session that a word names if it is not a file: the path, or an error if there is none.
+fn by_id(path: &Path, global: &Global) -> Option<anyhow::Result<PathBuf>> {
+    let is_id = |word: &&str| !path.exists() && !session_arg::looks_like_a_file(word);
+    path.to_str().filter(is_id).map(|word| session_arg::by_word(global, word))
 }
 
 /// Returns the files of the subagents of one session.

@@ -249,28 +249,19 @@ impl<'s> View<'s> {
 
     /// Returns the heading of an entry: id, kind, time, model, names.
     pub(crate) fn heading(&self, ix: Ix, content: &Content<'_>, look: &Look) -> io::Result<String> {
-        let entries = &self.session.entries;
         let kind = filter::shown_kind(self.session, ix);
         let mut heading = format!(
             "{} {}",
             paint(look, Ink::Id, self.short_id(ix)?),
             paint(look, ink_of(kind), kind.name())
         );
-        let mut notes = Vec::new();
-        if entries.time(ix).is_some() {
-            let ago = if self.date == DateStyle::Relative { " ago" } else { "" };
-            notes.push(format!("{}{ago}", self.date.format(entries.time(ix), self.now)));
-        }
-        if let Some(model) = content.model.as_ref().filter(|_| !content.role.is_empty()) {
-            notes.push(text::one_line(model));
-        }
         // The names say more than the model and the time.
         let mut used = text::width(&self.short_id(ix)?) + 1 + kind.name().len();
         let wanted = match self.decorations(ix, look, look.width) {
             (0, _) => 0,
             (cells, _) => cells + 2,
         };
-        for note in notes.into_iter().map(|note| format!(" · {note}")) {
+        for note in self.time_and_model(ix, content).into_iter().map(|note| format!(" · {note}")) {
             if used + text::width(&note) + wanted > look.width {
                 break;
             }
@@ -283,6 +274,20 @@ impl<'s> View<'s> {
             heading.push_str(&names);
         }
         Ok(heading)
+    }
+
+    /// Returns the time and the model of an entry, as far as they are known.
+    fn time_and_model(&self, ix: Ix, content: &Content<'_>) -> Vec<String> {
+        let time = self.session.entries.time(ix);
+        let mut notes = Vec::new();
+        if time.is_some() {
+            let ago = if self.date == DateStyle::Relative { " ago" } else { "" };
+            notes.push(format!("{}{ago}", self.date.format(time, self.now)));
+        }
+        if let Some(model) = content.model.as_ref().filter(|_| !content.role.is_empty()) {
+            notes.push(text::one_line(model));
+        }
+        notes
     }
 
     /// Returns the text of an entry, wrapped to `width` cells.

@@ -305,6 +305,12 @@ fn at_sessions(global: &Global, words: &[String]) -> anyhow::Result<Option<Words
         revisions.push(revision.into_owned());
     }
     let Some((path, name)) = session else { return Ok(None) };
+    refuse_second_session(global, words, &path, name)?;
+    Ok(Some(Words { session: Some(path.display().to_string()), revisions }))
+}
+
+/// Refuses words without `@SESSION` beside words with it, and an option that names another session.
+fn refuse_second_session(global: &Global, words: &[String], path: &Path, name: &str) -> anyhow::Result<()> {
     if let Some(word) = words.iter().find(|word| cut_range(word).is_none()) {
         let what = format!("`{word}` is not in the session of `{name}`");
         let hint = format!("`{}` is", text::one_line(&format!("{word}@{name}")));
@@ -316,7 +322,7 @@ fn at_sessions(global: &Global, words: &[String]) -> anyhow::Result<Option<Words
         let what = format!("`-s {given}` and `@{name}` are two sessions");
         return Err(Failure::Usage { what, hint: String::new() }.into());
     }
-    Ok(Some(Words { session: Some(path.display().to_string()), revisions }))
+    Ok(())
 }
 
 /// Whether a whole word is a label of the session that a command uses without `@SESSION`.

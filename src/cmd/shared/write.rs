@@ -293,11 +293,7 @@ pub(crate) fn finish_in(
     last_try: bool,
     ui: &mut Ui,
 ) -> anyhow::Result<Done> {
-    if let Some(path) = unpacked_target(files, plan) {
-        let what = format!("{}: the session is only in the archive", path.display());
-        let hint = "`bough restore ID` puts it back, so that it can be changed";
-        return Err(Failure::Refused { what, hint: hint.into() }.into());
-    }
+    refuse_unpacked(files, plan)?;
     let log = Log::of_user();
     let options = WriteOptions { group, ..options(writing, log.as_ref(), prove, last_try) };
     let done = carry_out(files, format, plan, &options, ui.out()).map_err(|refusal| {
@@ -347,6 +343,14 @@ fn unpacked_target<'f>(files: &'f Files, plan: &Plan) -> Option<&'f Path> {
         Target::Create { .. } | Target::Move { .. } => None,
     });
     changed.into_iter().find(|path| is_unpacked(path))
+}
+
+/// Refuses to change a session that was read from the archive.
+fn refuse_unpacked(files: &Files, plan: &Plan) -> Result<(), Failure> {
+    let Some(path) = unpacked_target(files, plan) else { return Ok(()) };
+    let what = format!("{}: the session is only in the archive", path.display());
+    let hint = "`bough restore ID` puts it back, so that it can be changed";
+    Err(Failure::Refused { what, hint: hint.into() })
 }
 
 /// Names the old files that are kept beside new ones.

@@ -13,7 +13,7 @@ use crate::ops::{BranchOf, ids};
 use crate::store::{self, Opened};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A counted session, with the files of its subagents.
 pub(super) struct Counted {
@@ -36,6 +36,21 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// Creates the row of a session, with the sum over its files.
+    fn new(path: &Path, opened: &Opened, sum: Sum, files: usize) -> Result<Row, store::Error> {
+        let session = &opened.session;
+        let branches = branches::count(session, &opened.files)
+            .map_err(|source| store::Error::Io { path: path.to_owned(), source })?;
+        Ok(Row {
+            file: path.display().to_string(),
+            id: session.id(),
+            name: session.name.clone(),
+            format: session.format,
+            branches,
+            sum,
+            files,
+        })
+    }
     /// Returns what the session is known by in groups: its id, or its file if it has none.
     pub(super) fn key(&self) -> String {
         self.id.clone().unwrap_or_else(|| self.file.clone())
@@ -90,18 +105,7 @@ impl Counted {
             counted.push((path.clone(), opened, facts));
         }
         let (path, opened, _) = &counted[0];
-        let session = &opened.session;
-        let branches = branches::count(session, &opened.files)
-            .map_err(|source| store::Error::Io { path: path.clone(), source })?;
-        let row = Row {
-            file: files[0].display().to_string(),
-            id: session.id(),
-            name: session.name.clone(),
-            format: session.format,
-            branches,
-            sum: sum.sum.clone(),
-            files: counted.len(),
-        };
+        let row = Row::new(path, opened, sum.sum.clone(), counted.len())?;
         let alone = last.filter(|_| is_only).map(|fresh| (sum, fresh));
         Ok(Counted { files: counted, row, alone })
     }

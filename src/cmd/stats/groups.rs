@@ -53,15 +53,7 @@ fn group_rows(
     let titles: HashMap<String, &str> = sessions.iter().filter_map(Row::named).collect();
     let names: Vec<&str> = what.iter().map(|what| what.name()).collect();
     for group in by.into_values() {
-        let mut values = Map::new();
-        for (name, value) in names.iter().zip(group.names) {
-            if *name == By::Session.name()
-                && let Some(title) = titles.get(&value)
-            {
-                values.insert("name".into(), (*title).into());
-            }
-            values.insert((*name).into(), value.into());
-        }
+        let values = named_values(&names, group.names, &titles);
         let has_files = group.sum.reads > 0 || group.sum.changes > 0;
         let branch = group.leaf.zip(group.path).map(|(leaf, (entries, tokens, cost))| BranchSum {
             file: group.file,
@@ -80,6 +72,24 @@ fn group_rows(
         rows::print(&row, ui)?;
     }
     Ok(())
+}
+
+/// Returns what a group has in common, by the names of what is grouped by; for a session also its title.
+fn named_values(
+    names: &[&str],
+    values: Vec<String>,
+    titles: &HashMap<String, &str>,
+) -> Map<String, serde_json::Value> {
+    let mut named = Map::new();
+    for (name, value) in names.iter().zip(values) {
+        if *name == By::Session.name()
+            && let Some(title) = titles.get(&value)
+        {
+            named.insert("name".into(), (*title).into());
+        }
+        named.insert((*name).into(), value.into());
+    }
+    named
 }
 
 fn group_table(

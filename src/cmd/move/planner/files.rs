@@ -80,11 +80,9 @@ impl<'w> Planner<'w> {
             return Ok(());
         }
         if from != to && !is_main && (to.symlink_metadata().is_ok() || self.taken.contains(to)) {
-            let is_same = || same_content(from, to).unwrap_or(false);
-            let why = if is_same() {
-                "the same file is in the new folder"
-            } else {
-                "the new folder has another one"
+            let why = match same_content(from, to).unwrap_or(false) {
+                true => "the same file is in the new folder",
+                false => "the new folder has another one",
             };
             self.left.push((from.to_owned(), why.into()));
             return Ok(());
@@ -94,13 +92,8 @@ impl<'w> Planner<'w> {
         if from != to {
             self.taken.insert(to.to_owned());
         }
-        self.wanted_files.push(WantedFile {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            file,
-            kind,
-            paths: Arc::clone(paths),
-        });
+        let (from, to, paths) = (from.to_owned(), to.to_owned(), Arc::clone(paths));
+        self.wanted_files.push(WantedFile { from, to, file, kind, paths });
         Ok(())
     }
 
