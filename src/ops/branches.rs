@@ -78,13 +78,7 @@ fn list_in(session: &Session, tree: &Tree, of: BranchRule) -> Vec<Branch> {
     let entries = &session.entries;
     let forest = forest(session, tree, of);
     let ways = Ways::build(&forest, session);
-    // If there are several leaves below a tip, the last one counts, unless another is that of HEAD.
-    let mut leaf_of: HashMap<Ix, Ix> = HashMap::new();
-    for leaf in tree.leaves().chain(session.head.leaf) {
-        if let Some(tip) = forest.at_or_above(leaf) {
-            leaf_of.insert(tip, leaf);
-        }
-    }
+    let leaf_of = leaves_by_tip(session, tree, &forest);
     let mut depth = vec![0u32; entries.len()];
     for ix in forest.parents_first() {
         depth[ix.index()] = 1 + forest.parent(ix).map_or(0, |parent| depth[parent.index()]);
@@ -108,6 +102,18 @@ fn list_in(session: &Session, tree: &Tree, of: BranchRule) -> Vec<Branch> {
         }
     });
     tips.collect()
+}
+
+/// Returns the leaf below each tip.
+fn leaves_by_tip(session: &Session, tree: &Tree, forest: &Forest<'_>) -> HashMap<Ix, Ix> {
+    // If there are several leaves below a tip, the last one counts, unless another is that of HEAD.
+    let mut leaf_of: HashMap<Ix, Ix> = HashMap::new();
+    for leaf in tree.leaves().chain(session.head.leaf) {
+        if let Some(tip) = forest.at_or_above(leaf) {
+            leaf_of.insert(tip, leaf);
+        }
+    }
+    leaf_of
 }
 
 /// Counts how many branches continue below each entry of a forest.

@@ -301,10 +301,28 @@ impl<'a> Choice<'a> {
         self.without_parts(whole, Choice::failed_not_held)
     }
 
+    /// Returns the failed replies that may go, with their prompts.
     fn failed_not_held(&self) -> Vec<bool> {
         let (session, tree) = (self.session, self.thread.tree());
-        let count = session.entries.len();
-        // Whether an entry must stay: it is held, or it is a reply or a result, or something below it must stay.
+        let stays = self.staying_beside_failed();
+        let mut gone = vec![false; session.entries.len()];
+        for ix in tree.entries_in_tree().filter(|ix| is_failed(session, *ix) && !stays[ix.index()]) {
+            // From the reply up to its prompt, if nothing else was replied to it.
+            let mut top = ix;
+            for above in tree.ancestors(ix).skip(1).take_while(|above| !stays[above.index()]) {
+                top = above;
+            }
+            if !gone[top.index()] {
+                tree.subtree(top).into_iter().for_each(|ix| gone[ix.index()] = true);
+            }
+        }
+        gone
+    }
+
+    /// Returns the entries that must stay if failed replies go: an entry is held, or it is a reply or a
+    /// result, or something below it must stay.
+    fn staying_beside_failed(&self) -> Vec<bool> {
+        let (session, tree) = (self.session, self.thread.tree());
         let mut stays = self.held.clone();
         for ix in session.entries.all().filter(|ix| tree.is_in_tree(*ix)) {
             let kind = session.entries.kind(ix);
@@ -321,18 +339,7 @@ impl<'a> Choice<'a> {
                 }
             }
         }
-        let mut gone = vec![false; count];
-        for ix in tree.entries_in_tree().filter(|ix| is_failed(session, *ix) && !stays[ix.index()]) {
-            // From the reply up to its prompt, if nothing else was replied to it.
-            let mut top = ix;
-            for above in tree.ancestors(ix).skip(1).take_while(|above| !stays[above.index()]) {
-                top = above;
-            }
-            if !gone[top.index()] {
-                tree.subtree(top).into_iter().for_each(|ix| gone[ix.index()] = true);
-            }
-        }
-        gone
+        stays
     }
 }
 

@@ -137,24 +137,24 @@ impl Known {
     }
 }
 
+/// The fields that name other entries or the session, beside those that each format has for itself.
+const LINKS: [&str; 7] = [
+    "targetId",
+    "fromId",
+    "providerReplayThroughEntryId",
+    "sessionId",
+    "sourceToolAssistantUUID",
+    "logicalParentUuid",
+    "forkedFrom",
+];
+
 /// Returns a hash of all bytes of a line except those that a copy changes.
 fn kept_of(format: Format, line: &[u8]) -> u64 {
     let names = format.names();
     let place = |part: &[u8]| place_in(line, part);
     let mut out: Vec<Range<usize>> = tool_ids(format, line).into_iter().map(|id| id.at).collect();
     for (key, value) in each_member(line) {
-        let changes = [names.id, names.parent, names.time, names.kept].contains(&&*key)
-            || matches!(
-                &*key,
-                "targetId"
-                    | "fromId"
-                    | "providerReplayThroughEntryId"
-                    | "sessionId"
-                    | "sourceToolAssistantUUID"
-                    | "logicalParentUuid"
-                    | "forkedFrom"
-            );
-        if changes {
+        if [names.id, names.parent, names.time, names.kept].contains(&&*key) || LINKS.contains(&&*key) {
             out.push(place(value));
         }
         if key == "message" && format == Format::Claude {

@@ -443,16 +443,7 @@ impl Work<'_> {
         };
         with(&mut edits, self.options);
         if self.options.list {
-            self.out.changes.extend(edits.changes().into_iter().map(|change| Change {
-                op: "set",
-                line: number,
-                id: id.clone(),
-                bytes: change.new.len() as i64 - change.old.len() as i64,
-                field: change.field,
-                old: change.old,
-                new: change.new,
-                ..Change::default()
-            }));
+            self.out.changes.extend(changes_of_line(&edits, number, &id));
         }
         for (range, new) in edits.stretches() {
             self.keep_to(span.offset + range.start as u64);
@@ -512,4 +503,18 @@ fn rename_role(edits: &mut Edits<'_>) {
     if &message[role.value_at.clone()] == b"\"hookMessage\"" {
         edits.replace(at.start + role.value_at.start..at.start + role.value_at.end, b"\"custom\"");
     }
+}
+
+/// Returns the edits of a line as changes of the plan.
+fn changes_of_line(edits: &Edits<'_>, line: u64, id: &str) -> impl Iterator<Item = Change> {
+    edits.changes().into_iter().map(move |change| Change {
+        op: "set",
+        line,
+        id: id.to_owned(),
+        bytes: change.new.len() as i64 - change.old.len() as i64,
+        field: change.field,
+        old: change.old,
+        new: change.new,
+        ..Change::default()
+    })
 }

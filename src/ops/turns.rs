@@ -116,22 +116,7 @@ impl<'s> Thread<'s> {
     pub fn turns(&self) -> io::Result<Vec<Turn>> {
         let session = self.whole.session;
         let path = self.path();
-        let mut prompts: Vec<(usize, Prompt)> = path
-            .iter()
-            .enumerate()
-            .filter(|(_, ix)| revision::is_prompt(session, **ix))
-            .map(|(at, ix)| (at, Prompt::Entry(*ix)))
-            .collect();
-        let places: HashMap<Ix, usize> = path.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
-        for (line, before, queued) in self.queued()? {
-            // It was typed on the branch of the entry before it.
-            let last = (0..before).rev().map(|ix| self.stand_in(Ix(ix))).find(|ix| self.is_placed(*ix));
-            if let Some(at) = last.and_then(|last| places.get(&last)) {
-                prompts.push((*at, Prompt::Queued { line, queued, after: path[*at] }));
-            }
-        }
-        // Stable, so that what was typed after an entry follows it.
-        prompts.sort_by_key(|(at, _)| *at);
+        let prompts = self.prompts_on(&path)?;
         // What was typed after an entry ends the turn after it; a prompt that is an entry ends it before.
         let end = |(at, prompt): &(usize, Prompt)| at + usize::from(!matches!(prompt, Prompt::Entry(_)));
         let ends: Vec<usize> = prompts.iter().skip(1).map(end).chain(Some(path.len())).collect();
@@ -145,6 +130,27 @@ impl<'s> Thread<'s> {
             Turn { prompt, reply: turn.iter().rev().find(said).copied() }
         });
         Ok(turns.collect())
+    }
+
+    /// Returns the prompts on a path, each with its place or that of the entry after which it was typed.
+    fn prompts_on(&self, path: &[Ix]) -> io::Result<Vec<(usize, Prompt)>> {
+        let mut prompts: Vec<(usize, Prompt)> = path
+            .iter()
+            .enumerate()
+            .filter(|(_, ix)| revision::is_prompt(self.whole.session, **ix))
+            .map(|(at, ix)| (at, Prompt::Entry(*ix)))
+            .collect();
+        let places: HashMap<Ix, usize> = path.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
+        for (line, before, queued) in self.queued()? {
+            // It was typed on the branch of the entry before it.
+            let last = (0..before).rev().map(|ix| self.stand_in(Ix(ix))).find(|ix| self.is_placed(*ix));
+            if let Some(at) = last.and_then(|last| places.get(&last)) {
+                prompts.push((*at, Prompt::Queued { line, queued, after: path[*at] }));
+            }
+        }
+        // Stable, so that what was typed after an entry follows it.
+        prompts.sort_by_key(|(at, _)| *at);
+        Ok(prompts)
     }
 
     /// Whether an entry is on a branch of the thread, and not in the transcript of a subagent.

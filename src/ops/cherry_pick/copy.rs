@@ -355,14 +355,7 @@ impl<'c> Copier<'c> {
         for (line, (id, why)) in lines.into_iter().zip(names) {
             bytes.extend_from_slice(&line);
             bytes.push(b'\n');
-            changes.push(Change {
-                op: "append",
-                id,
-                bytes: line.len() as i64 + 1,
-                new: String::from_utf8_lossy(&line).into_owned(),
-                why: why.into(),
-                ..Change::default()
-            });
+            changes.push(append_of(&line, id, why));
         }
         Ok(Made { bytes, changes, copies: self.copies })
     }
@@ -401,6 +394,17 @@ fn time_of(format: Format, time: Time) -> Vec<u8> {
     match format {
         Format::Chimera => format!("{:?}", time.0 as f64 / 1000.0).into_bytes(),
         other => other.quoted(&time.iso()),
+    }
+}
+
+fn append_of(line: &[u8], id: String, why: &str) -> Change {
+    Change {
+        op: "append",
+        id,
+        bytes: line.len() as i64 + 1,
+        new: String::from_utf8_lossy(line).into_owned(),
+        why: why.into(),
+        ..Change::default()
     }
 }
 

@@ -415,18 +415,22 @@ impl Back<'_> {
                 None => out.push((Labeled::Turn(*at), Some(label.clone()))),
             }
         }
+        let removed = self.labeled_and_carried().into_iter().filter(|ix| !wanted.contains_key(ix));
+        out.extend(removed.map(|ix| (Labeled::Entry(ix), None)));
+        Ok(out)
+    }
+
+    /// Returns the old entries with a label that could have been taken away.
+    fn labeled_and_carried(&self) -> Vec<Ix> {
+        // Codex has no labels: they were not taken away.
+        if self.whole.session.format == Format::Codex {
+            return Vec::new();
+        }
         let carried: HashSet<Ix> = (0..self.original.made.len())
             .filter(|row| matches!(self.states[*row], State::Same(_)))
             .flat_map(|row| self.old_entries(row))
             .collect();
-        // Codex has no labels: they were not taken away.
-        let has_labels = self.whole.session.format != Format::Codex;
-        for (ix, _) in old.labels.all().filter(|_| has_labels) {
-            if carried.contains(&ix) && !wanted.contains_key(&ix) {
-                out.push((Labeled::Entry(ix), None));
-            }
-        }
-        Ok(out)
+        self.old.session.labels.all().map(|(ix, _)| ix).filter(|ix| carried.contains(ix)).collect()
     }
 
     /// Returns the new name, if it was given since.

@@ -142,13 +142,8 @@ pub struct Stat {
 pub fn stat(side: Snapshot<'_>, items: &[Item]) -> io::Result<Stat> {
     let session = side.session;
     let entries = &session.entries;
-    let mut stat = Stat { entries: items.len(), ..Stat::default() };
-    let mut kinds = Kind::ALL.map(|_| 0);
-    for item in items {
-        kinds[entries.kind(item.ix) as usize] += 1;
-    }
-    let named = Kind::ALL.into_iter().zip(kinds).filter(|(_, count)| *count > 0);
-    stat.kinds = named.map(|(kind, count)| (kind.name(), count)).collect();
+    let kinds = count_kinds(items.iter().map(|item| entries.kind(item.ix)));
+    let mut stat = Stat { entries: items.len(), kinds, ..Stat::default() };
     let (mut lines, mut met) = (LineReader::default(), HashSet::new());
     for item in items {
         if entries.kind(item.ix) != Kind::Assistant {
@@ -172,6 +167,16 @@ pub fn stat(side: Snapshot<'_>, items: &[Item]) -> io::Result<Stat> {
         }
     }
     Ok(stat)
+}
+
+/// Counts entries by the name of their kind.
+fn count_kinds(entries: impl Iterator<Item = Kind>) -> BTreeMap<&'static str, usize> {
+    let mut kinds = Kind::ALL.map(|_| 0);
+    for kind in entries {
+        kinds[kind as usize] += 1;
+    }
+    let named = Kind::ALL.into_iter().zip(kinds).filter(|(_, count)| *count > 0);
+    named.map(|(kind, count)| (kind.name(), count)).collect()
 }
 
 /// Returns the content of an entry, as lines of text.

@@ -36,16 +36,7 @@ impl Check<'_> {
         }
         let mut left = MOST_VISITED;
         let mut compared = 1;
-        let is_kept = |leaf: &Ix| {
-            !self.removal.gone[leaf.index()]
-                && !self.removal.moved.contains(leaf)
-                && session.entries.file(*leaf) == 0
-        };
-        // The ends of branches as `log` shows them, and as the links are stored.
-        let mut leaves: Vec<Ix> = tree.leaves().chain(session.tree.leaves()).filter(is_kept).collect();
-        leaves.sort_unstable();
-        leaves.dedup();
-        for leaf in leaves {
+        for leaf in self.kept_leaves(tree) {
             let cost = match session.format {
                 Format::Claude => 4 * session.entries.len(),
                 _ => tree.ancestors(leaf).count(),
@@ -59,6 +50,20 @@ impl Check<'_> {
             compared += 1;
         }
         Ok(compared)
+    }
+
+    /// Returns the ends of kept branches, as `log` shows them, and as the links are stored.
+    fn kept_leaves(&self, tree: &Tree) -> Vec<Ix> {
+        let session = self.before.session;
+        let is_kept = |leaf: &Ix| {
+            !self.removal.gone[leaf.index()]
+                && !self.removal.moved.contains(leaf)
+                && session.entries.file(*leaf) == 0
+        };
+        let mut leaves: Vec<Ix> = tree.leaves().chain(session.tree.leaves()).filter(is_kept).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        leaves
     }
 
     /// Returns what became of an entry.

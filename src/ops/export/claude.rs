@@ -87,29 +87,22 @@ fn chosen(
     options: &ExportOptions,
 ) -> Result<Chosen, Error> {
     let session = whole.session;
+    let no_turn = |side: &str| -> Result<Error, Error> {
+        let entry = whole.name(options.entry)?;
+        let what = format!("there is no turn at or {side} {entry}, so the agent would not open the session");
+        Ok(Error::NoPlace { what, instead: None })
+    };
     Ok(if options.subtree {
         let (entries, head) = subtree(session, graph, options.entry);
         let is_turn = |ix: &Ix| session.entries.kind(*ix).is_turn();
         if !entries.iter().any(is_turn) {
-            return Err(Error::NoPlace {
-                what: format!(
-                    "there is no turn at or after {}, so the agent would not open the session",
-                    whole.name(options.entry)?
-                ),
-                instead: None,
-            });
+            return Err(no_turn("after")?);
         }
         Chosen { entries, beside: 0, head }
     } else {
         let leaf = graph.leaf_at(options.entry);
         let (Some(turn), Some(from)) = (leaf.turn, leaf.from) else {
-            return Err(Error::NoPlace {
-                what: format!(
-                    "there is no turn at or before {}, so the agent would not open the session",
-                    whole.name(options.entry)?
-                ),
-                instead: None,
-            });
+            return Err(no_turn("before")?);
         };
         let main_path = graph.sent_path(from);
         let beside = main_path.iter().filter(|step| matches!(step.way, Way::Part | Way::Answer)).count();

@@ -61,21 +61,23 @@ pub(super) fn steps_to_copied(session: &Session, entries: &[Ix], taken: &HashSet
             way.push(above);
         }
         known.extend(way.into_iter().map(|above| (above, up)));
-        let (depth, jump) = match up.and_then(|up| Some((up, *out.get(&up)?))) {
-            None => (0, None),
-            Some((up, of_up)) => {
-                // The jump of its jump has the same length as its own: both are combined into one.
-                let of_jump = of_up.jump.and_then(|jump| out.get(&jump).copied());
-                let twice = of_jump.filter(|of_jump| {
-                    let far = of_jump.jump.and_then(|far| out.get(&far)).map(|far| far.depth);
-                    far.is_some_and(|far| of_up.depth - of_jump.depth == of_jump.depth - far)
-                });
-                (of_up.depth + 1, twice.map_or(Some(up), |of_jump| of_jump.jump))
-            }
-        };
-        out.insert(*ix, Steps { up, jump, depth });
+        let steps = up.and_then(|up| steps_over(&out, up)).unwrap_or(Steps { up, jump: None, depth: 0 });
+        out.insert(*ix, steps);
     }
     out
+}
+
+/// Returns the steps of an entry whose nearest copied ancestor is `up`.
+fn steps_over(known: &HashMap<Ix, Steps>, up: Ix) -> Option<Steps> {
+    let of_up = known.get(&up)?;
+    // The jump of its jump has the same length as its own: both are combined into one.
+    let of_jump = of_up.jump.and_then(|jump| known.get(&jump).copied());
+    let twice = of_jump.filter(|of_jump| {
+        let far = of_jump.jump.and_then(|far| known.get(&far)).map(|far| far.depth);
+        far.is_some_and(|far| of_up.depth - of_jump.depth == of_jump.depth - far)
+    });
+    let jump = twice.map_or(Some(up), |of_jump| of_jump.jump);
+    Some(Steps { up: Some(up), jump, depth: of_up.depth + 1 })
 }
 
 impl<'a> Copy<'a> {

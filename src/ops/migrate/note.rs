@@ -35,39 +35,34 @@ pub enum NoteKind {
 
 impl std::fmt::Display for NoteKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
+        f.write_str(match self {
             NoteKind::KeptAll => {
-                write!(
-                    f,
-                    "the compaction still keeps all entries before it; pi would keep none of them (as does \
-                     `--exact`)"
-                )
+                "the compaction still keeps all entries before it; pi would keep none of them (as does \
+                 `--exact`)"
             }
             NoteKind::KeptNothing => {
-                write!(f, "the compaction now keeps nothing, as in pi; it kept all entries before it")
+                "the compaction now keeps nothing, as in pi; it kept all entries before it"
             }
             NoteKind::Forward => {
-                write!(
-                    f,
-                    "the compaction still names an entry after itself; pi would name none (as does `--exact`)"
-                )
+                "the compaction still names an entry after itself; pi would name none (as does `--exact`)"
             }
             NoteKind::ForwardDropped => {
-                write!(f, "the compaction named an entry after itself and now names none, as in pi")
+                "the compaction named an entry after itself and now names none, as in pi"
             }
             NoteKind::Outside { index } => {
-                write!(
+                return write!(
                     f,
                     "the compaction refers to index `{index}`, which has no entry: it keeps nothing before it"
-                )
+                );
             }
-            NoteKind::Flattened => write!(
-                f,
+            NoteKind::Flattened => {
                 "the entries have ids although the header has no version: they got new ids in one straight \
                  line, as in pi (`--keep-ids` keeps the tree)"
-            ),
-            NoteKind::Unreadable(1) => write!(f, "1 line can't be read and was not changed"),
-            NoteKind::Unreadable(count) => write!(f, "{count} lines can't be read and were not changed"),
-        }
+            }
+            NoteKind::Unreadable(1) => "1 line can't be read and was not changed",
+            NoteKind::Unreadable(count) => {
+                return write!(f, "{count} lines can't be read and were not changed");
+            }
+        })
     }
 }

@@ -58,10 +58,8 @@ fn article(item: &Item) -> String {
             Part::Text(text) => format!("<div class=\"t\">{}</div>\n", escaped(text)),
             Part::Thinking(text) => details("Thinking", &code(text)),
             Part::Call { words, arguments, result, .. } => {
-                let mut inside = String::new();
-                for (key, value) in arguments {
-                    inside += &format!("<p>{}</p>{}", escaped(key), code(value));
-                }
+                let arguments = arguments.iter().map(|(key, value)| argument(key, value));
+                let mut inside = arguments.collect::<String>();
                 inside += &result.as_ref().map_or_else(|| "<p>No result.</p>".to_owned(), answer);
                 details(words, &inside)
             }
@@ -79,6 +77,10 @@ fn answer(answer: &Answer) -> String {
         String::new()
     };
     format!("<p>{}</p>{}{more}", if answer.is_error { "Failed" } else { "Result" }, code(&answer.text))
+}
+
+fn argument(key: &str, value: &str) -> String {
+    format!("<p>{}</p>{}", escaped(key), code(value))
 }
 
 fn code(text: &str) -> String {

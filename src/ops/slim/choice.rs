@@ -178,19 +178,7 @@ impl<'a> Slim<'a> {
             }
         }
         for wanted in &self.options.kinds.custom {
-            // No entry is passed twice.
-            let mut passed = HashSet::new();
-            for leaf in session.tree.leaves() {
-                for ix in session.tree.ancestors(leaf) {
-                    if !passed.insert(ix) {
-                        break;
-                    }
-                    if types.get(&ix) == Some(wanted) {
-                        newest.insert(ix);
-                        break;
-                    }
-                }
-            }
+            newest.extend(last_on_branches(session, |ix| types.get(&ix) == Some(wanted)));
         }
         Ok(newest)
     }
@@ -299,6 +287,25 @@ impl<'a> Slim<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns the last wanted entry on each branch that has one.
+fn last_on_branches(session: &Session, is_wanted: impl Fn(Ix) -> bool) -> Vec<Ix> {
+    let mut last = Vec::new();
+    // No entry is passed twice.
+    let mut passed = HashSet::new();
+    for leaf in session.tree.leaves() {
+        for ix in session.tree.ancestors(leaf) {
+            if !passed.insert(ix) {
+                break;
+            }
+            if is_wanted(ix) {
+                last.push(ix);
+                break;
+            }
+        }
+    }
+    last
 }
 
 /// Returns whether a line contains a snapshot of files.
