@@ -116,15 +116,20 @@ pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
     for root in roots {
         want("", root.clone());
     }
+    keep_distinct(&mut wanted);
+    wanted
+}
+
+/// Removes the stores that do not exist, and all but the first of those that are the same folder.
+fn keep_distinct(stores: &mut Vec<Store>) {
     let mut seen = Vec::new();
-    wanted.retain(|store| match store.root.canonicalize() {
+    stores.retain(|store| match store.root.canonicalize() {
         Ok(real) if !seen.contains(&real) => {
             seen.push(real);
             true
         }
         _ => false,
     });
-    wanted
 }
 
 /// Returns the stores like [`stores`], without those of agents whose sessions are only read.

@@ -259,17 +259,14 @@ impl<'a> Draft<'a> {
         };
         self.aside.push(Aside { line: origin.line, check: why, content, bytes: span.len });
         self.changes.push(Change {
-            path: None,
             op: "set-aside",
             file,
             line: origin.line,
             id: id.to_owned(),
-            field: String::new(),
             old,
-            new: String::new(),
             bytes: -(span.len as i64 + 1),
             why: why.id().to_owned(),
-            is_guess: false,
+            ..Change::default()
         });
         Ok(())
     }
@@ -295,17 +292,14 @@ impl<'a> Draft<'a> {
             let bytes = item.len() as u64;
             self.aside.push(Aside { line, check: why, content: Piece::New(item.to_vec()), bytes });
             self.changes.push(Change {
-                path: None,
                 op: "set-aside",
                 file: self.source.file,
                 line,
                 id: id.clone(),
-                field: String::new(),
                 old: short(item),
-                new: String::new(),
                 bytes: -(bytes as i64 + 1),
                 why: why.id().to_owned(),
-                is_guess: false,
+                ..Change::default()
             });
         }
         Ok(())

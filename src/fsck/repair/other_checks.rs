@@ -127,18 +127,10 @@ impl Round<'_> {
         let header = self.notes_of(NoteKind::Header).next();
         let span = header.map(|header| Span { file: 0, offset: header.offset, len: header.len });
         let header = span.map(|span| self.source.bytes(span)).transpose()?.unwrap_or_default();
-        let in_header = |field| string_of(&header, field);
         let (line, ending) = (self.source.bytes(slot.span)?, draft.ending_of(slot.span)?);
         let mut fields = Vec::new();
         for field in title_slot::wrong(&line) {
-            let new = match field {
-                "v" => b"1".to_vec(),
-                "title" => json(Some(&in_header("title").unwrap_or_default())),
-                "source" => json(Some("user")),
-                "updatedAt" => json(Some(&in_header("timestamp").unwrap_or_else(|| Time(0).iso()))),
-                _ => json(Some("")),
-            };
-            fields.push((field, new));
+            fields.push((field, value_in_slot(field, &header)));
         }
         let mut whole = line;
         for (field, new) in &fields {
@@ -507,6 +499,18 @@ fn pointer(session: &crate::format::Session, stem: &str, id: &[u8], pin: bool) -
     let mut line = write::pointer(None, Some(id), pin, own);
     line.pop();
     line
+}
+
+/// Returns the value that a field of the title's line gets, from the header of the session.
+fn value_in_slot(field: &str, header: &[u8]) -> Vec<u8> {
+    let in_header = |field| string_of(header, field);
+    match field {
+        "v" => b"1".to_vec(),
+        "title" => json(Some(&in_header("title").unwrap_or_default())),
+        "source" => json(Some("user")),
+        "updatedAt" => json(Some(&in_header("timestamp").unwrap_or_else(|| Time(0).iso()))),
+        _ => json(Some("")),
+    }
 }
 
 /// The maximum number of entries above a missing HEAD that are looked up; each costs a pass over

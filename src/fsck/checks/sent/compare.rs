@@ -25,6 +25,15 @@ use std::io;
 use std::rc::Rc;
 use walk::Walk;
 
+/// The checks whose repair moves HEAD.
+const MOVES_HEAD: [Check; 5] = [
+    Check::StalePointer,
+    Check::ExplicitNullPointer,
+    Check::PointerToSidechain,
+    Check::SidechainTrunk,
+    Check::DanglingLeaf,
+];
+
 /// A file as its agent reads it.
 pub(crate) struct Reading<'a> {
     pub session: &'a Session,
@@ -196,6 +205,18 @@ fn tools_by_entry(session: &Session) -> Vec<(Ix, bool, Key)> {
     tools
 }
 
+/// The flags that decide whether an entry is sent; the others concern its text or its links.
+const DECIDES: u16 = Flags::MARKER.0
+    | Flags::BOOKKEEPING.0
+    | Flags::CALL.0
+    | Flags::RESULT.0
+    | Flags::SIDECHAIN.0
+    | Flags::META.0
+    | Flags::COMPACT_SUMMARY.0
+    | Flags::ENDED_BADLY.0
+    | Flags::PASSED.0
+    | Flags::HIDDEN.0;
+
 /// Returns whether two entries have the same role in what is sent.
 fn is_alike(
     old: &Session,
@@ -205,17 +226,6 @@ fn is_alike(
     other: Ix,
     new_tools: &[(Ix, bool, Key)],
 ) -> bool {
-    /// The flags that decide whether an entry is sent; the others concern its text or its links.
-    const DECIDES: u16 = Flags::MARKER.0
-        | Flags::BOOKKEEPING.0
-        | Flags::CALL.0
-        | Flags::RESULT.0
-        | Flags::SIDECHAIN.0
-        | Flags::META.0
-        | Flags::COMPACT_SUMMARY.0
-        | Flags::ENDED_BADLY.0
-        | Flags::PASSED.0
-        | Flags::HIDDEN.0;
     let (a, b) = (&old.entries, &new.entries);
     let tools = |tools: &[(Ix, bool, Key)], ix: Ix| {
         let from = tools.partition_point(|(of, ..)| *of < ix);
@@ -294,14 +304,7 @@ impl Compared<'_> {
         let (old, new) = (self.before.session, self.after.session);
         let Some(was) = Context::position(old) else { return Ok(()) };
         // A requested repair moves it, or it was at nothing.
-        let led_away = [
-            Check::StalePointer,
-            Check::ExplicitNullPointer,
-            Check::PointerToSidechain,
-            Check::SidechainTrunk,
-            Check::DanglingLeaf,
-        ];
-        if self.meant.has(&led_away) {
+        if self.meant.has(&MOVES_HEAD) {
             return Ok(());
         }
         let end = Context::position(new);
