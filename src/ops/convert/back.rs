@@ -4,13 +4,16 @@
 //! for those whose entries were changed or taken away, and what is new is written after them, linked
 //! to where it belongs. The result is read again, and used only if it says what the session says.
 
+mod file;
+mod labels;
+mod turns;
+
 use super::conversation::{self, Conversation, Loss};
 use super::original::{Original, State, split};
-use super::{Conversion, Error, Options, Snapshot, Thinking, Writer, name_of, pi, proof, think, tips, tools};
-use crate::format::claude::write::pin;
+use super::{Conversion, Error, Options, Snapshot, Thinking, Writer, name_of, proof, think, tips, tools};
 use crate::format::{Builder, Format, Ids, Session};
-use crate::json::{Edits, string_of};
 use crate::model::{Ix, Table, Time};
+use labels::Labeled;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 
@@ -117,64 +120,6 @@ struct Back<'a> {
 }
 
 impl Back<'_> {
-    /// Finds out which turns the old session has.
-    fn sort_turns(&mut self) -> Result<(), &'static str> {
-        for turn in &self.conversation.turns {
-            let rows: Vec<Option<usize>> =
-                turn.entries().map(|entry| self.rows.get(&entry).copied()).collect();
-            let has_new = rows.iter().any(Option::is_none);
-            let rows: Vec<usize> = rows.into_iter().flatten().collect();
-            if has_new && !rows.is_empty() {
-                return Err("a new entry continues a reply of the old session");
-            }
-            // What the reading makes up is made up again.
-            let is_made_up = turn.entry.is_none();
-            let parent = self.turn_above(turn.parent);
-            let is_in_place = match (rows.first(), parent) {
-                (None, _) => false,
-                (Some(_), None) => true,
-                (Some(row), Some(parent)) => {
-                    let above = self.known[parent].as_ref().and_then(|rows| rows.last());
-                    above.is_some_and(|above| self.is_below(*row, *above))
-                }
-            };
-            let is_same = rows.iter().all(|row| matches!(self.states[*row], State::Same(_)));
-            let is_known = is_in_place && !is_made_up;
-            self.is_new.push(!(is_made_up || is_known && is_same));
-            self.known.push(Some(rows).filter(|_| is_known));
-        }
-        Ok(())
-    }
-
-    /// Returns a turn, or the nearest one before it that is not made up by the reading.
-    fn turn_above(&self, mut at: Option<usize>) -> Option<usize> {
-        while let Some(turn) = at.map(|at| &self.conversation.turns[at]) {
-            if turn.entry.is_some() {
-                return at;
-            }
-            at = turn.parent;
-        }
-        None
-    }
-
-    /// Returns whether a row of the list comes after another, with nothing between them but what is gone
-    /// or makes no turn.
-    fn is_below(&self, row: usize, above: usize) -> bool {
-        let mut at = self.original.made[row].parent;
-        while let Some(parent) = at {
-            if parent == above {
-                return true;
-            }
-            let says_something =
-                !matches!(self.states[parent], State::Gone) && !self.original.made[parent].lines.is_empty();
-            if says_something {
-                return false;
-            }
-            at = self.original.made[parent].parent.filter(|next| *next < parent);
-        }
-        false
-    }
-
     /// Writes the lines that were touched in the format of the old session, among those that were not.
     fn write_touched(
         &self,
@@ -226,28 +171,6 @@ impl Back<'_> {
             made.began = None;
         }
         Ok(Ok(made))
-    }
-
-    /// Notes the labels that the new session can't have.
-    fn lose_labels(
-        &self,
-        labels: Vec<(Labeled, Option<String>)>,
-        writer: &Writer<'_>,
-        losses: &mut BTreeMap<&'static str, Vec<Option<Ix>>>,
-    ) {
-        let is_flat = self.original.format == Format::Codex;
-        for (target, label) in labels {
-            let is_kept = match target {
-                Labeled::Entry(_) => !is_flat,
-                Labeled::Turn(at) => !is_flat && writer.ids[at].is_some(),
-            };
-            if !is_kept && label.is_some() {
-                losses.entry("labels").or_default().push(match target {
-                    Labeled::Entry(_) => None,
-                    Labeled::Turn(at) => self.conversation.turns[at].entry,
-                });
-            }
-        }
     }
 
     /// Returns what becomes of each line; `None` if an entry was changed that was made from a part of a
@@ -379,181 +302,12 @@ impl Back<'_> {
         }
     }
 
-    /// Returns whether HEAD is somewhere else than in the old session.
-    fn is_head_moved(&self) -> bool {
-        let last = self.turn_above(self.conversation.head);
-        let row = last.and_then(|last| self.known[last].as_ref()).and_then(|rows| rows.last());
-        match (row, last) {
-            (Some(row), _) => self.original.head.as_ref() != Some(&self.original.made[*row].id),
-            // The HEAD of a session without turns on its path.
-            (None, None) => self.original.head.is_some(),
-            (None, Some(_)) => true,
-        }
-    }
-
-    /// Returns the labels to set and to remove: the turn, or the entry of the old session, and the label.
-    fn changed_labels(&self) -> io::Result<Vec<(Labeled, Option<String>)>> {
-        let mut wanted: HashMap<Ix, &str> = HashMap::new();
-        let mut out = Vec::new();
-        let old = self.old.session;
-        // A turn that is sent twice is labeled once.
-        let mut done: HashSet<Ix> = HashSet::new();
-        for (at, label) in &self.conversation.labels {
-            let turn = &self.conversation.turns[*at];
-            let rows: Vec<usize> =
-                turn.entries().filter_map(|entry| self.rows.get(&entry).copied()).collect();
-            let entries: Vec<Ix> = rows.iter().flat_map(|row| self.old_entries(*row)).collect();
-            match entries.last() {
-                Some(last) => {
-                    if !entries.iter().any(|entry| old.labels.label(*entry) == Some(label))
-                        && done.insert(*last)
-                    {
-                        out.push((Labeled::Entry(*last), Some(label.clone())));
-                    }
-                    wanted.extend(entries.iter().map(|entry| (*entry, label.as_str())));
-                }
-                None => out.push((Labeled::Turn(*at), Some(label.clone()))),
-            }
-        }
-        let removed = self.labeled_and_carried().into_iter().filter(|ix| !wanted.contains_key(ix));
-        out.extend(removed.map(|ix| (Labeled::Entry(ix), None)));
-        Ok(out)
-    }
-
-    /// Returns the old entries with a label that could have been taken away.
-    fn labeled_and_carried(&self) -> Vec<Ix> {
-        // Codex has no labels: they were not taken away.
-        if self.whole.session.format == Format::Codex {
-            return Vec::new();
-        }
-        let carried: HashSet<Ix> = (0..self.original.made.len())
-            .filter(|row| matches!(self.states[*row], State::Same(_)))
-            .flat_map(|row| self.old_entries(row))
-            .collect();
-        self.old.session.labels.all().map(|(ix, _)| ix).filter(|ix| carried.contains(ix)).collect()
-    }
-
     /// Returns the new name, if it was given since.
     fn changed_name(&self) -> Option<String> {
         let new = name_of(self.whole.session)?;
         let old = self.old.session.name.as_deref().unwrap_or_default();
         // oh-my-pi's title has a limit.
         (!new.is_empty() && !old.starts_with(new)).then(|| new.to_owned())
-    }
-
-    /// Writes what comes after the new turns: the name, labels, and where HEAD is.
-    fn ending(
-        &self,
-        writer: &mut Writer<'_>,
-        is_longer: bool,
-        is_moved: bool,
-        labels: &[(Labeled, Option<String>)],
-        name: Option<&str>,
-    ) -> io::Result<()> {
-        let old = self.old.session;
-        let head = writer.head();
-        if !is_longer {
-            writer.end = old.head.leaf.map(|leaf| self.old.id(leaf)).transpose()?;
-        }
-        let is_claude = old.format == Format::Claude;
-        if !is_claude && (is_longer || is_moved) && writer.end != head {
-            writer.marker(head.clone());
-        }
-        match (old.format, name) {
-            (Format::Pi, Some(name)) => pi::name(writer, name),
-            (Format::Claude, Some(_)) => super::claude::name(writer, name),
-            _ => {}
-        }
-        for (target, label) in labels {
-            let target = match target {
-                Labeled::Entry(ix) => Some(self.old.id(*ix)?),
-                Labeled::Turn(at) => writer.ids[*at].clone(),
-            };
-            if let Some(target) = target {
-                writer.label(&target, label.as_deref());
-            }
-        }
-        if is_claude && (is_longer || is_moved) {
-            let prompt = writer.last_prompt();
-            let head = head.map(|head| Format::Claude.quoted(&head));
-            let pin = pin(prompt.as_deref(), head.as_deref(), Some(&writer.options.session));
-            writer.out.extend(pin);
-        }
-        Ok(())
-    }
-
-    /// Returns the new file: the old lines, and what comes after them.
-    fn file(
-        &self,
-        lines: &[Line],
-        tail: &[u8],
-        title: Option<&str>,
-        new_id: Option<&str>,
-    ) -> io::Result<Vec<u8>> {
-        let old = self.old.session;
-        let names = old.format.names();
-        let mut parents: HashMap<usize, Vec<u8>> = HashMap::new();
-        if lines.contains(&Line::Drop) {
-            let line_of = |ix: Ix| old.entries.line(ix) as usize - 1;
-            for ix in old.tree.entries_in_tree() {
-                let Some(parent) = old.tree.parent(ix) else { continue };
-                if lines[line_of(parent)] != Line::Drop || lines[line_of(ix)] == Line::Drop {
-                    continue;
-                }
-                let above = old.tree.ancestors(parent).find(|above| lines[line_of(*above)] != Line::Drop);
-                let id = above.map(|above| self.old.raw_id(above)).transpose()?;
-                parents.insert(line_of(ix), id.unwrap_or_else(|| b"null".to_vec()));
-            }
-        }
-        let header = old.header.as_ref().map(|header| header.line as usize - 1);
-        let mut out = Vec::with_capacity(self.original.bytes.len() + tail.len());
-        for (at, line) in split(&self.original.bytes).enumerate() {
-            let mut line = match &lines[at] {
-                Line::Drop => continue,
-                Line::Keep => line.to_vec(),
-                Line::Replace(new) => new.clone(),
-            };
-            let mut set = |key: &str, value: &[u8], is_wanted: &dyn Fn(&[u8]) -> bool| {
-                if let Some(mut edits) = Edits::begin(&line).filter(|_| is_wanted(&line)) {
-                    edits.set(key, value);
-                    line = edits.apply();
-                }
-            };
-            if let Some(parent) = parents.get(&at) {
-                set(names.parent, parent, &|_| true);
-            }
-            if let Some(id) = new_id {
-                let id = old.format.quoted(id);
-                match old.format {
-                    Format::Claude => {
-                        for key in ["sessionId", "session_id"] {
-                            set(key, &id, &|line| string_of(line, key) == old.id());
-                        }
-                    }
-                    Format::Pi | Format::Omp if header == Some(at) => set("id", &id, &|_| true),
-                    _ => {}
-                }
-            }
-            out.extend(line);
-            out.push(b'\n');
-        }
-        if !self.original.bytes.ends_with(b"\n") && tail.is_empty() && lines.last() == Some(&Line::Keep) {
-            out.pop();
-        }
-        if let (Some(title), Format::Omp) = (title, old.format) {
-            let first = split(&self.original.bytes).next().unwrap_or_default();
-            let has_slot = string_of(first, "type").as_deref() == Some("title");
-            let end = if has_slot { first.len() + 1 } else { 0 };
-            out.splice(..end, pi::slot(title, Time(self.newest())));
-        }
-        out.extend_from_slice(tail);
-        Ok(out)
-    }
-
-    /// Returns the time of the newest entry of the session.
-    fn newest(&self) -> i64 {
-        let entries = &self.whole.session.entries;
-        entries.all().map(|ix| entries.time(ix).0).max().unwrap_or_default()
     }
 
     /// Checks that a file says what the session says.
@@ -620,15 +374,6 @@ impl Back<'_> {
             not_back: None,
         }
     }
-}
-
-/// What a label is of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Labeled {
-    /// An entry of the old session.
-    Entry(Ix),
-    /// A turn that is new.
-    Turn(usize),
 }
 
 fn ix_of(state: State) -> Option<Ix> {
