@@ -1,16 +1,16 @@
 //! `bough export-branch`: exports a branch as a separate session.
 
+mod copied_companions;
+mod report;
+
 use super::shared::options::Global;
 use super::shared::words::{self, Use};
-use super::shared::write;
 use super::shared::write::WriteArgs;
-use super::shared::{after_move, session_arg, time};
+use super::shared::{after_move, session_arg, time, write};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
-use crate::format::claude::stored_results;
-use crate::fsck::{self, Check};
-use crate::model::{Change, Count, Ix, Piece, Plan, Planned, Span, Target, Time};
-use crate::ops::export::{self, Export};
+use crate::model::{Ix, Time};
+use crate::ops::export::{self};
 use crate::ops::{label, revision, switch};
 use crate::store;
 use crate::store::companions::{self, Companion};
@@ -18,7 +18,9 @@ use crate::store::{Opened, locate};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use std::collections::HashSet;
+use copied_companions::add_companions;
+pub(super) use copied_companions::{add_file, agents_elsewhere, lines_of, moved_results};
+use report::{Damage, Left, report_export};
 use std::path::{Path, PathBuf};
 
 /// Export the path to an entry as a new session
@@ -227,143 +229,6 @@ fn files_beside(opened: &Opened, from: Option<&Path>) -> anyhow::Result<(Vec<Com
     Ok((all.files, Left { sidecars, unknown: all.unknown, ..Left::default() }))
 }
 
-/// What is not copied.
-#[derive(Default)]
-struct Left {
-    /// How many files of the session are left out because the new one is printed.
-    companions: usize,
-    /// Files that an extension keeps beside the session.
-    sidecars: Vec<PathBuf>,
-    /// Files in the folder of the session that its format does not define.
-    unknown: Vec<PathBuf>,
-    /// How many results name a copied file in a folder other than the old session's.
-    elsewhere: usize,
-}
-
-impl Left {
-    fn print_export(&self, ui: &mut Ui) {
-        if self.companions > 0 {
-            ui.note(format_args!(
-                "warning: {} not exported; `-o` or `--store` exports them",
-                Count("file of the session was", "files of the session were", self.companions)
-            ));
-        }
-        if self.elsewhere > 0 {
-            let (results, files) = match self.elsewhere {
-                1 => ("tool result names its", "file"),
-                _ => ("tool results name their", "files"),
-            };
-            ui.note(format_args!(
-                "warning: {} {results} {files} by a path that is not in the folder of the old session; the path was kept",
-                self.elsewhere
-            ));
-        }
-        for path in &self.sidecars {
-            ui.note(format_args!(
-                "warning: `{}` was not exported: it is not a file of the agent, and may name the old session",
-                text::one_line(&path.display().to_string())
-            ));
-        }
-        self.warn_unknown(ui);
-    }
-
-    fn warn_unknown(&self, ui: &mut Ui) {
-        let [first, more @ ..] = &*self.unknown else { return };
-        let more = match more.len() {
-            0 => String::new(),
-            more => format!(" and {more} more in that folder"),
-        };
-        ui.note(format_args!(
-            "warning: not exported: `{}`{more}: the agent is not known to keep such files",
-            text::one_line(&first.display().to_string())
-        ));
-    }
-}
-
-fn report_export(
-    export: &Export,
-    to: Option<&Path>,
-    session: &str,
-    left: &Left,
-    resume: Option<String>,
-    ui: &mut Ui,
-) {
-    if ui.look.quiet {
-        return;
-    }
-    let beside = match export.beside {
-        0 => String::new(),
-        beside => {
-            format!(", {beside} of them to keep replies and their results whole")
-        }
-    };
-    let to = to.map_or(String::new(), |to| format!(" to {}", text::one_line(&to.display().to_string())));
-    ui.note(format_args!(
-        "exported {}{beside}{to} · session {session}",
-        Count("entry", "entries", export.entries)
-    ));
-    left.print_export(ui);
-    if let Some(resume) = resume {
-        ui.hint(format_args!("resume with: {resume}"));
-    }
-}
-
-/// The errors that `fsck` finds in the new session: damage on the path is copied unchanged.
-#[derive(Default)]
-struct Damage {
-    /// The checks with findings, and their numbers.
-    found: Vec<(Check, u64)>,
-    /// Whether a default repair can do something about it.
-    is_repairable: bool,
-}
-
-impl Damage {
-    /// Checks the session that a plan creates, before it is written.
-    fn of_plan(opened: &Opened, plan: &Plan, session: &str) -> anyhow::Result<Damage> {
-        let Some(Target::Create { pieces, .. }) = plan.targets.last() else { return Ok(Damage::default()) };
-        let planned = Planned::new(&opened.files, pieces);
-        let format = opened.session.format;
-        // Its lines belong to it, whatever name it gets.
-        let stem = if format == Format::Claude { session } else { "" };
-        let len = planned.bytes_in_all();
-        let examined = match fsck::examine(None, &planned, len, Some(format), &fsck::NoSurroundings(stem)) {
-            Ok(examined) => examined,
-            Err(fsck::Unreadable::Io(error)) => return Err(error.into()),
-            Err(fsck::Unreadable::Unknown | fsck::Unreadable::Foreign(_)) => return Ok(Damage::default()),
-        };
-        let errors = fsck::CHECKS.iter().filter(|row| row.level == fsck::Level::Error);
-        let found = errors.map(|row| (row.check, examined.findings.count(row.check)));
-        let list = &examined.findings.list;
-        let is_repairable = list.iter().any(|finding| {
-            finding.check.level() == fsck::Level::Error
-                && finding.is_repairable()
-                && finding.check.repair_mode() == fsck::RepairMode::ByDefault
-        });
-        Ok(Damage { found: found.filter(|(_, count)| *count > 0).collect(), is_repairable })
-    }
-
-    fn report_damage(&self, to: Option<&Path>, ui: &mut Ui) {
-        if self.found.is_empty() {
-            return;
-        }
-        let all: u64 = self.found.iter().map(|(_, count)| count).sum();
-        let checks = self.found.iter().map(|(check, count)| match count {
-            1 => check.id().to_owned(),
-            count => format!("{} ({count})", check.id()),
-        });
-        let checks = checks.collect::<Vec<_>>().join(", ");
-        ui.note(format_args!(
-            "warning: the path is damaged, and so is the new session: {}: {checks}",
-            Count("error", "errors", usize::try_from(all).unwrap_or(usize::MAX))
-        ));
-        let file = to.map_or("FILE".into(), |to| text::shell_word(&to.display().to_string()));
-        match self.is_repairable {
-            true => ui.hint(format_args!("`bough fsck --repair {file}` repairs the new session")),
-            false => ui.hint(format_args!("`bough fsck {file}` shows where")),
-        }
-    }
-}
-
 /// Returns the path of the session as the new one names it, or `None` for standard input.
 pub(super) fn real_path(path: &Path) -> Option<PathBuf> {
     let is_file = path != Path::new("-");
@@ -433,106 +298,4 @@ pub(super) fn folder_in_store(opened: &Opened, cwd: Option<&str>) -> anyhow::Res
     let cwd = cwd.map(str::to_owned).or(stored);
     let cwd = cwd.ok_or_else(|| refused("the session does not name its working directory"))?;
     locate::folder_of(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store was not found").into())
-}
-
-/// Returns the stored results that are copied with the new session.
-pub(super) fn moved_results(
-    named: &Path,
-    from: Option<&Path>,
-    to: &Path,
-    all: &[Companion],
-) -> Option<export::MovedResults> {
-    let results = all.iter().filter(|file| file.inside.starts_with(stored_results::FOLDER));
-    let names = results.filter_map(|file| Some(file.inside.file_name()?.to_str()?.to_owned())).collect();
-    // The agent names the folder as it was given, which may contain a link.
-    let old = [from.map(Path::to_owned), std::path::absolute(named).ok()];
-    let old: Vec<PathBuf> = old.into_iter().flatten().map(|file| companions::folder_of(&file)).collect();
-    export::MovedResults::new(&old, &companions::folder_of(&std::path::absolute(to).ok()?), names)
-}
-
-/// Adds the files that belong to the session: subagents' transcripts with the new id, the others
-/// unchanged. The session itself is written last, so that an incomplete export is not a session.
-///
-/// A subagent is left out if it was started by an entry that is not copied.
-fn add_companions(
-    opened: &mut Opened,
-    all: Vec<Companion>,
-    to: &Path,
-    options: &export::ExportOptions,
-    export: &mut Export,
-) -> anyhow::Result<()> {
-    if all.is_empty() {
-        return Ok(());
-    }
-    let (changes, targets) = (export.plan.changes.len(), export.plan.targets.len());
-    let (whole, files) = (&opened.session, &opened.files);
-    let ours = export::claude::anchors(whole, files, export.taken.iter())?;
-    let everywhere: Vec<_> = whole.entries.all().filter(|ix| !export.taken.contains(ix)).collect();
-    let mut elsewhere = export::claude::anchors(whole, files, everywhere.iter())?;
-    elsewhere.retain(|anchor| !ours.contains(anchor));
-    let left = agents_elsewhere(&all, &elsewhere);
-    let old = opened.session.id();
-    for companion in all {
-        if companion.agent().is_some_and(|agent| left.contains(agent)) {
-            continue;
-        }
-        let file = opened.files.attach(&companion.path)?;
-        let rewritten = opened.session.format == Format::Claude
-            && companion.inside.extension().is_some_and(|extension| extension == "jsonl");
-        let pieces = if rewritten {
-            let lines = lines_of(&companion.path, file)?;
-            export::claude::under_new_id(
-                &opened.files,
-                &lines,
-                old.as_deref(),
-                &options.session,
-                options.moved.as_ref(),
-                options.cwd.as_deref(),
-            )?
-        } else {
-            let len = opened.files.stamp(file).map_or(0, store::write::Stamp::bytes);
-            vec![Piece::Keep(Span { file, offset: 0, len })]
-        };
-        add_file(&mut export.plan, companions::folder_of(to).join(&companion.inside), pieces);
-    }
-    export.plan.changes.rotate_left(changes);
-    export.plan.targets.rotate_left(targets);
-    Ok(())
-}
-
-pub(super) fn add_file(plan: &mut Plan, to: PathBuf, pieces: Vec<Piece>) {
-    plan.changes.push(Change {
-        op: "create",
-        path: Some(to.clone()),
-        bytes: export::size_of(&pieces),
-        why: "belongs to the session".into(),
-        ..Change::default()
-    });
-    plan.targets.push(Target::Create { path: Some(to), pieces });
-}
-
-/// Returns the subagents that were started by entries that are not copied.
-pub(super) fn agents_elsewhere(all: &[Companion], elsewhere: &HashSet<String>) -> HashSet<String> {
-    let mut out: HashSet<String> = elsewhere.clone();
-    for sidecar in all.iter().filter_map(Companion::sidecar) {
-        if sidecar.tool_use.is_some_and(|call| elsewhere.contains(&call)) {
-            out.insert(sidecar.agent);
-        }
-    }
-    out
-}
-
-/// Returns the lines of a subagent's transcript.
-pub(super) fn lines_of(path: &Path, file: u16) -> anyhow::Result<Vec<Span>> {
-    let opened =
-        match store::open(path, store::Options { format: Some(Format::Claude), ..Default::default() }) {
-            Ok(opened) => opened,
-            Err(store::Error::Empty { .. }) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
-        };
-    let session = &opened.session;
-    let mut lines: Vec<Span> = session.entries.all().map(|ix| session.span(ix)).collect();
-    lines.extend(session.others.iter().map(|other| other.span));
-    lines.sort_by_key(|span| span.offset);
-    Ok(lines.into_iter().map(|span| Span { file, ..span }).collect())
 }
