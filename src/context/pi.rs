@@ -9,18 +9,19 @@
 mod calls;
 mod drafts;
 mod history;
+mod on_the_way;
 
 pub(super) use drafts::read_message;
 pub(crate) use history::kept_in_version_1;
 
 use super::pi_words::added;
 use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Why, text};
-use crate::format::flaws::is_role;
 use crate::format::{Content, Format, Session};
 use crate::json::{each_member, member, string};
 use crate::model::{Flags, Ix, Key, Kind, Source};
 use calls::{Calls, pair_as_omp};
 use drafts::{Draft, parsed_entry};
+use on_the_way::{leave_out_roles, on_the_way};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -430,112 +431,5 @@ fn well_formed_notes(data: &[u8]) -> Option<String> {
     (keys.len() == 2 && member(data, "version").is_some_and(is_1)).then(|| notes.into_owned())
 }
 
-/// Withholds messages in roles that the agent does not know.
-fn leave_out_roles(format: Format, drafts: &mut [Draft]) {
-    for draft in drafts {
-        if matches!(draft.message.part, Part::Message | Part::Edit(_))
-            && !is_role(format, &draft.message.role)
-        {
-            draft.message.patches.push(Patch::UnknownRole);
-        }
-    }
-}
-
-/// Changes the context as pi does on the way to the model: failed replies, and commands that the
-/// user kept private, are left out; a call without a result before the next turn gets one.
-fn on_the_way(calls: &Calls, drafts: &mut [Draft]) {
-    let mut asking: Option<usize> = None;
-    // The calls of that reply: each result looks up its own.
-    let mut asking_for: HashSet<&str> = HashSet::new();
-    let mut answered: HashSet<&str> = HashSet::new();
-    let mut asked: HashSet<&str> = HashSet::new();
-    let mut made_up: HashSet<&str> = HashSet::new();
-    for at in 0..=drafts.len() {
-        let Some(draft) = drafts.get_mut(at) else {
-            close(calls, drafts, asking, &answered, &mut made_up);
-            return;
-        };
-        if !draft.message.is_sent() || draft.message.role == "system" {
-            continue;
-        }
-        if let Some(call) = calls.answered_by(draft) {
-            let is_asking = asking_for.contains(call);
-            let why = match asked.contains(call) {
-                _ if call.is_empty() => Some(NoCall::Unnamed),
-                false => Some(NoCall::NotOnPath),
-                true if is_asking && !answered.contains(call) => None,
-                true if !is_asking && made_up.contains(call) => Some(NoCall::TooLate),
-                true => Some(NoCall::Answered),
-            };
-            if let Some(why) = why {
-                draft.message.patches.push(Patch::NoCall { call: call.to_owned(), why });
-            }
-            answered.insert(call);
-            continue;
-        }
-        if draft.failed {
-            draft.message.patches.push(Patch::EndedBadly);
-        }
-        let asks = !draft.failed && !draft.calls.is_empty();
-        if asks {
-            asked.extend(calls.asked_by(draft).map(|(id, _)| id));
-        }
-        close(calls, drafts, asking.take(), &answered, &mut made_up);
-        asking_for.clear();
-        if asks {
-            asking_for.extend(calls.asked_by(&drafts[at]).map(|(id, _)| id));
-            asking = Some(at);
-            answered.clear();
-        }
-    }
-}
-
-/// Adds a result to each call of the reply `asking` that has none.
-fn close<'c>(
-    calls: &'c Calls,
-    drafts: &mut [Draft],
-    asking: Option<usize>,
-    answered: &HashSet<&str>,
-    made_up: &mut HashSet<&'c str>,
-) {
-    let Some(draft) = asking.and_then(|at| drafts.get_mut(at)) else { return };
-    for (call, tool) in calls.asked_by(draft) {
-        made_up.remove(call);
-        if !answered.contains(call) {
-            made_up.insert(call);
-            draft.message.patches.push(Patch::result_made_up(call, tool, NO_RESULT));
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Table;
-
-    /// The answers of the harness 0.83 itself for these files.
-    #[test]
-    fn the_harness_takes_settings_from_the_first_kept_entry_on() {
-        let line = |ty: &str, id: &str, parent: &str, rest: &str| {
-            format!(
-                r#"{{"type":"{ty}","id":"{id}","parentId":{parent},"timestamp":"2026-03-02T09:00:00.000Z",{rest}}}"#
-            )
-        };
-        let lines = [
-            r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/w"}"#
-                .to_owned(),
-            line("thinking_level_change", "t", "null", r#""thinkingLevel":"high""#),
-            line("message", "a", r#""t""#, r#""message":{"role":"user","content":"one"}"#),
-            line("message", "b", r#""a""#, r#""message":{"role":"user","content":"two"}"#),
-            line("compaction", "c", r#""b""#, r#""summary":"so far","firstKeptEntryId":"b""#),
-            line("leaf", "l", r#""c""#, r#""targetId":"c""#),
-        ];
-        let text = lines.join("\n") + "\n";
-        let session = Session::read(text.as_bytes()).unwrap();
-        assert_eq!(session.format, Format::Harness);
-        let context = build(&session, &Table(vec![text.into_bytes()]), session.head.leaf).unwrap();
-        let roles: Vec<&str> = context.messages.iter().map(|message| &*message.role).collect();
-        assert_eq!(roles, ["compactionSummary", "user"]);
-        assert_eq!(context.thinking.as_deref(), Some("off"));
-    }
-}
+mod tests;
