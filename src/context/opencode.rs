@@ -269,13 +269,7 @@ pub(super) fn read_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
                 None => step.said,
             };
             if *thoughts_as_text {
-                blocks
-                    .retain(|block| !matches!(block, Block::Thinking { text, .. } if text.trim().is_empty()));
-                for block in &mut blocks {
-                    if let Block::Thinking { text, .. } = block {
-                        *block = Block::Text(std::mem::take(text));
-                    }
-                }
+                make_thoughts_texts(&mut blocks);
             }
             blocks
         }
@@ -283,4 +277,14 @@ pub(super) fn read_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
         _ => Vec::new(),
     };
     Said { bytes: line.len(), text: super::message_text::text_of(&blocks), blocks, ..Said::default() }
+}
+
+/// Makes thinking a text, as OpenCode does for another model; drops what is blank.
+fn make_thoughts_texts(blocks: &mut Vec<Block<'_>>) {
+    blocks.retain(|block| !matches!(block, Block::Thinking { text, .. } if text.trim().is_empty()));
+    for block in blocks {
+        if let Block::Thinking { text, .. } = block {
+            *block = Block::Text(std::mem::take(text));
+        }
+    }
 }

@@ -122,11 +122,7 @@ impl Search<'_> {
         // needs.
         let prefilter = self.pattern.prefilter().filter(|_| stored.found.is_empty());
         store::search_lines(path, self.global.options(), prefilter, &mut |format, offset, line| {
-            // Several entries may be on a line.
-            let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[")
-                || format.stores_again()
-                || format.is_document();
-            if is_list || format.may_join_lines() && !is_whole(line) {
+            if may_have_several(format, line) || format.may_join_lines() && !is_whole(line) {
                 torn = true;
                 return ControlFlow::Break(());
             }
@@ -247,6 +243,13 @@ impl Search<'_> {
         found.retain(|ix| self.window.has(session.entries.time(*ix)));
         Ok(found)
     }
+}
+
+/// Returns whether several entries may be on a line.
+fn may_have_several(format: Format, line: &[u8]) -> bool {
+    format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[")
+        || format.stores_again()
+        || format.is_document()
 }
 
 /// Returns whether a line looks like a complete object, or is blank.

@@ -50,9 +50,7 @@ impl Build<'_> {
                 if kept.is_none() && drafts.len() > from {
                     self.context.refused = Some(NO_REPLACEMENT);
                 }
-                for draft in &mut drafts[from..] {
-                    draft.edit(*edit);
-                }
+                drafts[from..].iter_mut().for_each(|draft| draft.edit(*edit));
             }
         }
         if let (Some(items), Some(first)) = (chosen.history, drafts.first_mut()) {

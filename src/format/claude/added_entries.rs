@@ -82,21 +82,6 @@ pub struct Compaction<'a> {
 
 /// Returns the two lines of a compaction: the boundary, and the summary below it.
 pub fn compaction(envelope: Envelope<'_>, compaction: Compaction<'_>) -> [Vec<u8>; 2] {
-    let tokens = compaction.tokens_before.to_string();
-    let mut metadata =
-        Object::begin(Format::Claude).text("trigger", "manual").raw("preTokens", tokens.as_bytes());
-    if let [head, .., tail] | [head @ tail] = compaction.kept {
-        let segment = Object::begin(Format::Claude)
-            .text("headUuid", head)
-            .text("anchorUuid", compaction.summary)
-            .text("tailUuid", tail);
-        let uuids = serde_json::to_vec(compaction.kept).expect("ids are texts");
-        let messages = Object::begin(Format::Claude)
-            .text("anchorUuid", compaction.summary)
-            .raw("uuids", &uuids)
-            .raw("allUuids", &uuids);
-        metadata = metadata.raw("preservedSegment", &segment.end()).raw("preservedMessages", &messages.end());
-    }
     let boundary = Object::begin(Format::Claude)
         .raw("parentUuid", b"null")
         .id("logicalParentUuid", compaction.after)
@@ -106,7 +91,7 @@ pub fn compaction(envelope: Envelope<'_>, compaction: Compaction<'_>) -> [Vec<u8
         .text("content", "Conversation compacted")
         .raw("isMeta", b"false")
         .text("level", "info")
-        .raw("compactMetadata", &metadata.end());
+        .raw("compactMetadata", &metadata(&compaction).end());
     let below = Format::Claude.quoted(compaction.boundary);
     let summary = Object::begin(Format::Claude)
         .raw("parentUuid", &below)
@@ -116,6 +101,24 @@ pub fn compaction(envelope: Envelope<'_>, compaction: Compaction<'_>) -> [Vec<u8
         .raw("isVisibleInTranscriptOnly", b"true")
         .raw("isCompactSummary", b"true");
     [envelope.finish(boundary, compaction.boundary), envelope.finish(summary, compaction.summary)]
+}
+
+/// Returns what the boundary of a compaction says of it: its size, and what it keeps.
+fn metadata(compaction: &Compaction<'_>) -> Object {
+    let tokens = compaction.tokens_before.to_string();
+    let metadata =
+        Object::begin(Format::Claude).text("trigger", "manual").raw("preTokens", tokens.as_bytes());
+    let ([head, .., tail] | [head @ tail]) = compaction.kept else { return metadata };
+    let segment = Object::begin(Format::Claude)
+        .text("headUuid", head)
+        .text("anchorUuid", compaction.summary)
+        .text("tailUuid", tail);
+    let uuids = serde_json::to_vec(compaction.kept).expect("ids are texts");
+    let messages = Object::begin(Format::Claude)
+        .text("anchorUuid", compaction.summary)
+        .raw("uuids", &uuids)
+        .raw("allUuids", &uuids);
+    metadata.raw("preservedSegment", &segment.end()).raw("preservedMessages", &messages.end())
 }
 
 fn message(text: &str) -> Vec<u8> {

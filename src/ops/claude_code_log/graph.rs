@@ -115,23 +115,8 @@ impl Graph {
 
     /// Lists the children in node order, and collects facts about the nodes below each node.
     pub(crate) fn measure(&mut self) {
+        self.list_children();
         let count = self.parent.len();
-        let mut first = vec![0u32; count + 2];
-        for parent in self.parent.iter().filter(|parent| **parent != NONE) {
-            first[*parent as usize + 2] += 1;
-        }
-        for at in 2..first.len() {
-            first[at] += first[at - 1];
-        }
-        let mut list = vec![0u32; first[count + 1] as usize];
-        for (node, parent) in self.parent.iter().enumerate() {
-            if *parent != NONE {
-                let next = &mut first[*parent as usize + 1];
-                list[*next as usize] = node as u32;
-                *next += 1;
-            }
-        }
-        (self.first, self.list) = (first, list);
         self.talks = vec![false; count];
         self.height = vec![0; count];
         let mut order: Vec<u32> =
@@ -149,6 +134,27 @@ impl Graph {
                 self.height[above] = self.height[above].max(self.height[node] + 1);
             }
         }
+    }
+
+    /// Lists the children of all nodes, those of one node side by side.
+    fn list_children(&mut self) {
+        let count = self.parent.len();
+        let mut first = vec![0u32; count + 2];
+        for parent in self.parent.iter().filter(|parent| **parent != NONE) {
+            first[*parent as usize + 2] += 1;
+        }
+        for at in 2..first.len() {
+            first[at] += first[at - 1];
+        }
+        let mut list = vec![0u32; first[count + 1] as usize];
+        for (node, parent) in self.parent.iter().enumerate() {
+            if *parent != NONE {
+                let next = &mut first[*parent as usize + 1];
+                list[*next as usize] = node as u32;
+                *next += 1;
+            }
+        }
+        (self.first, self.list) = (first, list);
     }
 
     fn children(&self, node: Node) -> &[u32] {

@@ -28,10 +28,9 @@ pub(super) fn rename_conflicts(
         if now(one.0, last, &names[0])? == now(other.0, their_last, &names[1])? {
             continue;
         }
-        let is_second = match (last.time.cmp(&their_last.time), last.hash.cmp(&their_last.hash)) {
-            (Ordering::Equal, order) | (order, _) => order == Ordering::Greater,
-        };
-        let (file, side, row) = if is_second { (0, one.0, last) } else { (1, other.0, their_last) };
+        let order = last.time.cmp(&their_last.time).then(last.hash.cmp(&their_last.hash));
+        let (file, side, row) =
+            if order == Ordering::Greater { (0, one.0, last) } else { (1, other.0, their_last) };
         let ix = row.ix.expect("an entry has an index");
         let old = side.id(ix)?;
         let new = id_of_content(side.session.format, &old, &row.hash);
