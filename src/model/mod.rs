@@ -1,6 +1,7 @@
 //! Entries, the tree over them, paths and plans. Contains no I/O, no formats and no text.
 
 mod ancestry;
+mod changing_forest;
 mod count;
 mod entries;
 mod fault;
@@ -16,6 +17,7 @@ mod tree;
 mod type_names;
 
 pub use ancestry::Ancestry;
+pub use changing_forest::{ChangingForest, Facts};
 pub use count::{Count, grouped};
 pub use entries::{Entries, Entry, Ix};
 pub use fault::{Fault, FaultKind};
