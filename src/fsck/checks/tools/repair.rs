@@ -147,7 +147,7 @@ impl Round<'_> {
         if draft.is_empty() {
             let mut links = Links::new(self.session, &tools);
             for ix in misplaced {
-                self.put_under_call(draft, ix, &tools, &mut links)?;
+                self.put_under_call(draft, ix, &mut links)?;
             }
         }
         self.new_tool_ids(draft, &twice, &tools, ids)
@@ -230,21 +230,14 @@ impl Round<'_> {
     }
 
     /// Makes a result a child of its call, and moves the entries between below the result.
-    fn put_under_call(
-        &self,
-        draft: &mut Draft<'_>,
-        ix: Ix,
-        tools: &Tools,
-        links: &mut Links<'_>,
-    ) -> io::Result<()> {
-        let Some(key) = tools.result_in.get(&ix) else { return Ok(()) };
-        let Some(call) = self.call_above(ix, *key, tools, links)? else {
-            return self.bring_under_call(draft, ix, *key, tools, links);
+    fn put_under_call(&self, draft: &mut Draft<'_>, ix: Ix, links: &mut Links<'_>) -> io::Result<()> {
+        let Some(key) = links.tools.result_in.get(&ix) else { return Ok(()) };
+        let Some(call) = self.call_above(ix, *key, links)? else {
+            return self.bring_under_call(draft, ix, *key, links);
         };
         // The first entry below the call is moved below the result; results of the same reply stay
         // above.
-        let of_call = |ix: Ix| tools.result_in.get(&ix).is_some_and(|id| tools.is_call(call, *id));
-        let Some(between) = links.first_below(call, ix, self.lineage.intervals(self.session), of_call) else {
+        let Some(between) = links.first_below(call, ix, self.lineage.intervals(self.session)) else {
             return Ok(());
         };
         let (under, end) = (links.parent(between), links.parent(ix));
@@ -254,33 +247,41 @@ impl Round<'_> {
         links.attach(draft, ix, under)?;
         links.attach(draft, between, Some(ix))?;
         links.put.insert(ix);
-        links.shuffled |= links.calls.contains(&ix);
+        if links.calls.contains(&ix) {
+            links.shuffle();
+        }
+        Ok(())
+    }
+
+    /// Finds the calls with an id in replies that are sent, unless they are known.
+    fn find_sent(&self, id: Key, links: &mut Links<'_>) -> io::Result<()> {
+        if links.sent.contains_key(&id) {
+            return Ok(());
+        }
+        let mut sent = Vec::new();
+        for call in links.tools.calls.get(&id).into_iter().flatten() {
+            if !is_not_sent(self.session, self.source, *call)? {
+                sent.push(*call);
+            }
+        }
+        links.sent.insert(id, sent);
         Ok(())
     }
 
     /// Returns the nearest call of a result above it, in a reply that is sent.
-    fn call_above(&self, ix: Ix, id: Key, tools: &Tools, links: &mut Links<'_>) -> io::Result<Option<Ix>> {
-        let Some(calls) = tools.calls.get(&id) else { return Ok(None) };
-        if links.shuffled {
-            for above in links.ancestors(ix).skip(1) {
-                if tools.is_call(above, id) && !is_not_sent(self.session, self.source, above)? {
-                    return Ok(Some(above));
-                }
-            }
-            return Ok(None);
+    fn call_above(&self, ix: Ix, id: Key, links: &mut Links<'_>) -> io::Result<Option<Ix>> {
+        self.find_sent(id, links)?;
+        if links.are_shuffled() {
+            return Ok(links.nearest_call(ix, id));
         }
         if links.looked_up.insert(id) {
             // Calls keep the entries above and below them: one walk over all with the id finds the
             // nearest of each.
             let intervals = self.lineage.intervals(self.session);
-            let mut all: Vec<(u32, bool, Ix)> = Vec::with_capacity(calls.len());
-            for call in calls {
-                if !is_not_sent(self.session, self.source, *call)? {
-                    all.push((intervals.first(*call), true, *call));
-                }
-            }
-            let results = tools.results.get(&id).into_iter().flatten();
-            all.extend(results.map(|result| (intervals.first(*result), false, *result)));
+            let calls = links.sent[&id].iter().map(|call| (intervals.first(*call), true, *call));
+            let results = links.tools.results.get(&id).into_iter().flatten();
+            let results = results.map(|result| (intervals.first(*result), false, *result));
+            let mut all: Vec<(u32, bool, Ix)> = calls.chain(results).collect();
             all.sort_unstable();
             let mut above: Vec<Ix> = Vec::new();
             for (_, is_call, ix) in all {
@@ -303,42 +304,34 @@ impl Round<'_> {
         draft: &mut Draft<'_>,
         ix: Ix,
         id: Key,
-        tools: &Tools,
         links: &mut Links<'_>,
     ) -> io::Result<()> {
-        let mut calls = Vec::new();
-        for call in tools.calls.get(&id).into_iter().flatten().copied().filter(|call| *call != ix) {
-            if !is_not_sent(self.session, self.source, call)? {
-                calls.push(call);
-            }
-        }
         // The nearest call before it, or the first one after it.
+        let calls = &links.sent[&id];
         let before = calls.partition_point(|call| *call < ix);
-        let Some(call) = calls.get(before.saturating_sub(1)).copied() else { return Ok(()) };
-        links.shuffled = true;
-        let above: Vec<Ix> = links.ancestors(call).collect();
+        let call = match before {
+            0 => calls.iter().find(|call| **call != ix),
+            before => calls.get(before - 1),
+        };
+        let Some(call) = call.copied() else { return Ok(()) };
         let parent = links.parent(ix);
-        if let Some(at) = above.iter().position(|above| *above == ix) {
+        if let Some(towards_call) = links.shuffle().child_towards(ix, call) {
             // The call stands below its result: they change places. The path to the position may not go by the call.
             let head = self.session.head.exact;
-            if !head.is_some_and(|head| links.ancestors(head).any(|on_path| on_path == call)) {
+            if !head.is_some_and(|head| links.shuffle().is_above(call, head)) {
                 draft.moved.push(ix);
             }
-            links.attach(draft, above[at - 1], parent)?;
+            links.attach(draft, towards_call, parent)?;
             for child in links.children(call) {
                 links.attach(draft, child, Some(ix))?;
             }
             return links.attach(draft, ix, Some(call));
         }
         // Results of the same reply stay above.
-        let of_call = |ix: Ix| tools.result_in.get(&ix).is_some_and(|id| tools.is_call(call, *id));
-        let mut under = call;
-        while let Some(sister) = links.children(under).into_iter().find(|child| of_call(*child)) {
-            under = sister;
-        }
+        let under = links.last_sister(call);
         // The descendants of the result go with it, unless that would separate them from their
         // other ancestors.
-        if parent.is_some_and(|parent| !above.contains(&parent)) {
+        if parent.is_some_and(|parent| !links.shuffle().is_above(parent, call)) {
             for child in links.children(ix) {
                 links.attach(draft, child, parent)?;
             }
