@@ -107,11 +107,14 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
         note_added(session, source, &mut context.messages)?;
     }
     // The path follows the links, not the order of the file, and so must the dropped entries.
-    let mut place = vec![None; session.entries.len()];
-    for (at, entry) in (0u32..).zip(&path) {
-        place[entry.index()] = Some(at);
+    let mut place: HashMap<Ix, Option<u32>> =
+        context.dropped.iter().map(|dropped| (dropped.entry, None)).collect();
+    if place.len() > 1 {
+        for (at, entry) in (0u32..).zip(&path) {
+            place.entry(*entry).and_modify(|place| *place = Some(at));
+        }
+        context.dropped.sort_by_key(|dropped| place[&dropped.entry]);
     }
-    context.dropped.sort_by_key(|dropped| place[dropped.entry.index()]);
     Ok(context)
 }
 
