@@ -1,9 +1,8 @@
 //! What is sent at one place, by the lines that it comes from: a form in which two versions of a
 //! file can be compared without reading the texts again.
 
-use super::{Context, Message, Model, Part, Patch};
-use crate::format::Session;
-use crate::model::{Ix, Source};
+use super::{Contexts, Message, Model, Part, Patch};
+use crate::model::Ix;
 use std::io;
 
 /// What would be sent at one place of a file.
@@ -29,14 +28,13 @@ pub struct SentMessage {
 
 impl Sent {
     /// Returns what a program would send if it continued at `leaf`. `number` returns the number of
-    /// a line in the version of the file in which all lines are named. This is [`Context::in_full`].
+    /// a line in the version of the file in which all lines are named. This is [`Contexts::in_full`].
     pub fn at_leaf(
-        session: &Session,
-        source: &dyn Source,
+        contexts: &mut Contexts<'_>,
         leaf: Option<Ix>,
         number: impl Fn(u64) -> Option<u64>,
     ) -> io::Result<Sent> {
-        let context = Context::in_full(session, source, leaf)?;
+        let (session, context) = (contexts.session, contexts.in_full(leaf)?);
         let line = |ix: Ix| number(session.entries.line(ix));
         let messages = context.sent().map(|message| SentMessage {
             line: message.entry.and_then(line),

@@ -253,16 +253,24 @@ impl<'a> Choice<'a> {
     fn not_held(&self) -> Vec<bool> {
         let (session, tree) = (self.session, self.thread.tree());
         let mut gone = vec![false; session.entries.len()];
-        for leaf in tree.leaves().filter(|leaf| !self.held[leaf.index()]) {
-            let mut top = None;
+        // The way from the leaves up to tops that are no branches, so that each is walked once.
+        let mut beside = vec![false; session.entries.len()];
+        for leaf in tree.leaves() {
+            let mut path: Vec<Ix> = Vec::new();
+            let mut is_beside = false;
             for ix in tree.ancestors(leaf) {
-                if self.held[ix.index()] || gone[ix.index()] {
+                is_beside = beside[ix.index()];
+                if is_beside || self.held[ix.index()] || gone[ix.index()] {
                     break;
                 }
-                top = Some(ix);
+                path.push(ix);
             }
-            let Some(top) = top.filter(|top| !self.is_beside(*top)) else { continue };
-            tree.subtree(top).into_iter().for_each(|ix| gone[ix.index()] = true);
+            let Some(top) = path.last().copied() else { continue };
+            if is_beside || self.is_beside(top) {
+                path.into_iter().for_each(|ix| beside[ix.index()] = true);
+            } else {
+                tree.subtree(top).into_iter().for_each(|ix| gone[ix.index()] = true);
+            }
         }
         gone
     }
@@ -307,14 +315,15 @@ impl<'a> Choice<'a> {
         let stays = self.staying_beside_failed();
         let mut gone = vec![false; session.entries.len()];
         for ix in tree.entries_in_tree().filter(|ix| is_failed(session, *ix) && !stays[ix.index()]) {
+            if gone[ix.index()] {
+                continue;
+            }
             // From the reply up to its prompt, if nothing else was replied to it.
             let mut top = ix;
             for above in tree.ancestors(ix).skip(1).take_while(|above| !stays[above.index()]) {
                 top = above;
             }
-            if !gone[top.index()] {
-                tree.subtree(top).into_iter().for_each(|ix| gone[ix.index()] = true);
-            }
+            tree.subtree(top).into_iter().for_each(|ix| gone[ix.index()] = true);
         }
         gone
     }

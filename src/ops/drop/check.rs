@@ -1,16 +1,16 @@
 //! Compares what the agent would send before and after.
 
 use super::removal::Removal;
-use crate::context::{Context, Sent};
+use crate::context::{Context, Contexts, Sent};
 use crate::format::claude::graph::ClaudeGraph;
 use crate::format::{Format, Session};
 use crate::model::{Ix, Piece, Planned, Tree};
 use crate::ops::rewrite::{Lines, Rewrite};
 use crate::ops::{Error, Snapshot};
 
-/// How many entries are visited at most to compare messages; the links are compared for all
-/// branches.
-const MOST_VISITED: usize = 1 << 24;
+/// How many entries are visited at most to compare messages, besides some for each entry of the
+/// session; the links are compared for all branches.
+const MOST_VISITED: usize = 1 << 19;
 
 /// The comparison of what is sent before and after.
 pub(super) struct Check<'a> {
@@ -29,24 +29,25 @@ impl Check<'_> {
         let session = self.before.session;
         let after = self.after;
         self.links()?;
+        let planned = Planned::new(self.before.source, self.pieces);
+        let mut contexts = (Contexts::new(session, self.before.source), Contexts::new(after, &planned));
         let (was, is) = (Context::position(session), Context::position(after));
-        self.compare(was, is, "HEAD")?;
+        self.compare(&mut contexts, was, is, "HEAD")?;
         if was.is_some() && session.head.entry.and_then(|ix| self.image(ix)) != after.head.entry {
             return Err(not_proven("HEAD would be another entry".into()));
         }
-        let mut left = MOST_VISITED;
+        let mut left = MOST_VISITED + 8 * session.entries.len();
         let mut compared = 1;
         for leaf in self.kept_leaves(tree) {
-            let cost = match session.format {
-                Format::Claude => 4 * session.entries.len(),
-                _ => tree.ancestors(leaf).count(),
-            };
+            // Building a context of Claude Code costs something for each entry.
+            let each = if session.format == Format::Claude { session.entries.len() / 16 } else { 0 };
+            let cost = each + tree.ancestors(leaf).count();
             let Some(rest) = left.checked_sub(cost) else { break };
             left = rest;
             let Some(image) = self.image(leaf) else {
                 return Err(not_proven(format!("line {} would be lost", session.entries.line(leaf))));
             };
-            self.compare(Some(leaf), Some(image), "the end of a kept branch")?;
+            self.compare(&mut contexts, Some(leaf), Some(image), "the end of a kept branch")?;
             compared += 1;
         }
         Ok(compared)
@@ -72,12 +73,15 @@ impl Check<'_> {
         self.after.entries.on_line(0, line)
     }
 
-    fn compare(&self, was: Option<Ix>, is: Option<Ix>, place: &str) -> Result<(), Error> {
-        let Snapshot { session, source } = self.before;
-        let planned = Planned::new(source, self.pieces);
-        let number = |line| self.rewrite.new_line(self.lines, line);
-        let before = Sent::at_leaf(session, source, was, number)?;
-        let after = Sent::at_leaf(self.after, &planned, is, Some)?;
+    fn compare(
+        &self,
+        (before, after): &mut (Contexts<'_>, Contexts<'_>),
+        was: Option<Ix>,
+        is: Option<Ix>,
+        place: &str,
+    ) -> Result<(), Error> {
+        let before = Sent::at_leaf(before, was, |line| self.rewrite.new_line(self.lines, line))?;
+        let after = Sent::at_leaf(after, is, Some)?;
         match before.difference(&after) {
             None => Ok(()),
             Some(difference) => Err(not_proven(format!("at {place}, {difference}"))),
@@ -99,7 +103,7 @@ impl Check<'_> {
             };
             for ix in kept {
                 let image = self.image(ix).filter(|image| {
-                    let above = old.parent(ix).map(|above| self.nearest(above));
+                    let above = old.parent(ix).map(|above| self.image(self.removal.kept_at(above)?));
                     facts(&old, ix) == facts(&new, *image)
                         && above.is_none_or(|above| above == new.parent(*image))
                 });
@@ -113,7 +117,8 @@ impl Check<'_> {
             return Ok(());
         }
         for ix in kept.filter(|ix| session.tree.is_in_tree(*ix)) {
-            let above = session.tree.parent(ix).and_then(|above| self.nearest(above));
+            let above = session.tree.parent(ix).and_then(|above| self.removal.kept_at(above));
+            let above = above.and_then(|above| self.image(above));
             if self.image(ix).is_none_or(|image| self.after.tree.parent(image) != above) {
                 return Err(not_proven(format!(
                     "line {} would be linked in another way",
@@ -122,12 +127,6 @@ impl Check<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the image of the nearest kept entry at or above another.
-    fn nearest(&self, ix: Ix) -> Option<Ix> {
-        let kept = self.before.session.tree.ancestors(ix).find(|above| !self.removal.gone[above.index()])?;
-        self.image(kept)
     }
 }
 

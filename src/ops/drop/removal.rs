@@ -3,7 +3,7 @@
 use super::{keys_of, with_copies};
 use crate::format::{Format, OtherKind};
 use crate::json::{Edits, member_at, string};
-use crate::model::{Change, Ix, Key, Span};
+use crate::model::{Change, Ix, Key, Span, Tree};
 use crate::ops::rewrite::Rewrite;
 use crate::ops::{Error, Snapshot, ids};
 use std::collections::{HashMap, HashSet};
@@ -18,6 +18,8 @@ pub(super) struct Removal<'a> {
     pub(super) moved: HashSet<Ix>,
     /// The ids of the dropped entries.
     pub(super) keys: HashSet<Key>,
+    /// By dropped entry: its nearest kept ancestor.
+    kept_above: HashMap<Ix, Option<Ix>>,
 }
 
 impl<'a> Removal<'a> {
@@ -58,7 +60,16 @@ impl<'a> Removal<'a> {
                 });
             }
         }
-        Ok(Removal { whole, gone, moved, keys })
+        let kept_above = kept_above(&session.tree, &gone);
+        Ok(Removal { whole, gone, moved, keys, kept_above })
+    }
+
+    /// Returns the nearest kept entry at or above another.
+    pub(super) fn kept_at(&self, ix: Ix) -> Option<Ix> {
+        match self.gone[ix.index()] {
+            true => self.kept_above.get(&ix).copied().flatten(),
+            false => Some(ix),
+        }
     }
 
     /// Removes the lines of the entries, and links kept lines below them to the nearest kept ancestor; returns how
@@ -77,8 +88,7 @@ impl<'a> Removal<'a> {
             }
             let parent = session.tree.parent(ix).filter(|parent| self.gone[parent.index()]);
             let Some(parent) = parent.filter(|_| session.tree.is_in_tree(ix)) else { continue };
-            let kept = session.tree.ancestors(parent).find(|above| !self.gone[above.index()]);
-            let kept = kept.map_or(Ok(b"null".to_vec()), |kept| self.whole.raw_id(kept))?;
+            let kept = self.kept_at(parent).map_or(Ok(b"null".to_vec()), |kept| self.whole.raw_id(kept))?;
             let bytes = source.bytes(span)?;
             let Some(mut edits) = Edits::begin(&bytes) else { continue };
             edits.set(names.parent, &kept);
@@ -140,5 +150,45 @@ impl<'a> Removal<'a> {
             _ => return Ok(false),
         };
         Ok(text(key).is_some_and(|id| self.keys.contains(&Key::hash(id.as_bytes()))))
+    }
+}
+
+/// Returns the nearest kept ancestor of each dropped entry.
+fn kept_above(tree: &Tree, gone: &[bool]) -> HashMap<Ix, Option<Ix>> {
+    let mut known: HashMap<Ix, Option<Ix>> = HashMap::new();
+    let mut path = Vec::new();
+    for ix in (0..gone.len() as u32).map(Ix).filter(|ix| gone[ix.index()]) {
+        let mut at = Some(ix);
+        let kept = loop {
+            match at {
+                Some(above) if gone[above.index()] => {
+                    if let Some(kept) = known.get(&above) {
+                        break *kept;
+                    }
+                    path.push(above);
+                    at = tree.parent(above);
+                }
+                kept => break kept,
+            }
+        };
+        known.extend(path.drain(..).map(|ix| (ix, kept)));
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_entries_have_the_nearest_kept_entry_above() {
+        // A chain 0 to 5, of which 1, 2 and 4 are dropped; a dropped tree 7 - 6.
+        let parents = [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(7), None];
+        let tree = Tree::of_links(parents.into_iter().map(|parent| parent.map(Ix)), std::iter::empty());
+        let gone = [false, true, true, false, true, false, true, true];
+        let mut above: Vec<(u32, Option<u32>)> =
+            kept_above(&tree, &gone).into_iter().map(|(ix, above)| (ix.0, above.map(|ix| ix.0))).collect();
+        above.sort();
+        assert_eq!(above, [(1, Some(0)), (2, Some(0)), (4, Some(3)), (6, None), (7, None)]);
     }
 }
