@@ -46,7 +46,9 @@ impl Rewrite {
             return Ok(());
         }
         let all = session.files.first().map_or(0, |file| file.bytes);
-        let joined = session.joined.iter().find(|joined| joined.span.offset == span.offset);
+        let place = |span: Span| (span.file, span.offset);
+        let joined = session.joined.binary_search_by_key(&place(span), |joined| place(joined.span));
+        let joined = joined.ok().map(|at| &session.joined[at]);
         let mut end = joined.map_or(span, |joined| joined.span);
         end.offset += end.len;
         // The rest of the line: white space, mostly, and its ending.
