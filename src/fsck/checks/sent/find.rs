@@ -9,8 +9,8 @@ use crate::format::{Content, Diagnostics, Format, NoteKind, ToolRef};
 use crate::fsck::checks::Finder;
 use crate::fsck::table::Check;
 use crate::json::{member, text};
-use crate::model::{Flags, Ix, Key, Kind, Source};
-use std::collections::HashSet;
+use crate::model::{Flags, Ix, Key, Kind, Source, Tree};
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// What the columns reveal about calls and results on a path.
@@ -61,27 +61,35 @@ impl Finder<'_> {
                 }
             }
         }
+        let mut shared = Shared::default();
         for (entry, call, why) in no_call {
-            self.no_call(entry, &call, why, &told)?;
+            self.no_call(entry, &call, why, &told, &mut shared)?;
         }
         no_result.iter().try_for_each(|(entry, call)| self.no_result(*entry, call))
     }
 
     /// Reports results whose calls are cut off by a compaction.
     fn cut_off(&mut self, results: &[Ix], by: Ix) -> io::Result<()> {
-        let told = self.reported();
+        let (told, mut shared) = (self.reported(), Shared::default());
         for &entry in results {
             let line = self.line(entry)?;
             let content = Content::read(self.session.format, &line);
             let call = content.answers().next().unwrap_or_default();
-            self.no_call(entry, call, NoCall::NotSent(Why::Compacted { by }), &told)?;
+            self.no_call(entry, call, NoCall::NotSent(Why::Compacted { by }), &told, &mut shared)?;
         }
         Ok(())
     }
 
     /// Reports a result that is sent without its call, unless one of the findings in `told` says
     /// so.
-    fn no_call(&mut self, entry: Ix, call: &str, why: NoCall, told: &HashSet<(Ix, Check)>) -> io::Result<()> {
+    fn no_call(
+        &mut self,
+        entry: Ix,
+        call: &str,
+        why: NoCall,
+        told: &HashSet<(Ix, Check)>,
+        shared: &mut Shared,
+    ) -> io::Result<()> {
         let others = [Check::OrphanToolResult, Check::DuplicateToolResult, Check::MisplacedToolResult];
         // `nameless-call` reports a result that names no call.
         if why == NoCall::Unnamed || others.iter().any(|check| told.contains(&(entry, *check))) {
@@ -98,7 +106,7 @@ impl Finder<'_> {
             };
             Ok(format!("the result of `{call}` is sent without its call: {why}{by}"))
         })?;
-        if self.session.format == Format::PiV1 || self.is_on_more_branches(entry) {
+        if self.session.format == Format::PiV1 || shared.is_shared(&self.session.tree, entry) {
             self.mark_unrepairable();
         }
         Ok(())
@@ -218,18 +226,30 @@ impl Finder<'_> {
         // pi invents missing results.
         Ok(if chimera && !asked.is_empty() { Pairing::Unanswered(asked) } else { Pairing::Sound })
     }
+}
 
-    /// Returns whether a branch other than that of HEAD needs an entry.
-    fn is_on_more_branches(&self, entry: Ix) -> bool {
-        let mut at = Some(entry);
-        while let Some(ix) = at {
-            let mut children = self.session.tree.children(ix);
-            at = children.next();
-            if children.next().is_some() {
-                return true;
+/// Which entries are on more branches than one, as far as it was asked for.
+#[derive(Default)]
+struct Shared(HashMap<Ix, bool>);
+
+impl Shared {
+    /// Returns whether an entry is on more branches than one. Each entry is visited once.
+    fn is_shared(&mut self, tree: &Tree, entry: Ix) -> bool {
+        let mut path = Vec::new();
+        let mut at = entry;
+        let is_shared = loop {
+            if let Some(known) = self.0.get(&at) {
+                break *known;
             }
-        }
-        false
+            path.push(at);
+            let mut children = tree.children(at);
+            match (children.next(), children.next()) {
+                (Some(only), None) => at = only,
+                (next, _) => break next.is_some(),
+            }
+        };
+        self.0.extend(path.into_iter().map(|ix| (ix, is_shared)));
+        is_shared
     }
 }
 
@@ -251,4 +271,24 @@ fn are_cut(side: &Diagnostics, results: &[(Ix, Key)], cut: &[Ix]) -> bool {
         }
     }
     calls.iter().all(|call| call.is_some_and(|call| cut.contains(&call)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_shared_if_a_path_parts_at_or_below_it() {
+        // 0 - 1 - 2 - 3 - 4, and 5 below 2; 6 - 7.
+        let parents = [None, Some(0), Some(1), Some(2), Some(3), Some(2), None, Some(6)];
+        let tree = Tree::of_links(parents.into_iter().map(|parent| parent.map(Ix)), std::iter::empty());
+        let wanted = [true, true, true, false, false, false, false, false];
+        for from in 0..8 {
+            // Whichever is asked for first.
+            let mut shared = Shared::default();
+            for ix in (from..8).chain(0..from) {
+                assert_eq!(shared.is_shared(&tree, Ix(ix)), wanted[ix as usize], "{ix} after {from}");
+            }
+        }
+    }
 }
