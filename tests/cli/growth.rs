@@ -56,6 +56,22 @@ fn header() -> Value {
     json!({ "type": "session", "version": 3, "id": "s", "timestamp": TIME, "cwd": "/" })
 }
 
+/// Results on a branch beside that of their calls, in the middle of it: each is sent if the agent
+/// continues from it, which is known without building the context there.
+#[test]
+fn results_beside_their_calls_are_moved_in_time() {
+    let count = 3_000;
+    let text = || json!({ "message": { "role": "user", "content": "text" } });
+    let line = |at: usize| match (at, at % 2) {
+        (0 | 1, _) => pi(at, (at == 1).then_some(0), text()),
+        (at, _) if at == count - 1 => pi(at, Some(at - 2), text()),
+        (at, 0) => pi(at, Some(at - 2), call(format!("t{at}"))),
+        (at, _) => pi(at, Some(at - 2), result(format!("t{}", at - 1))),
+    };
+    let words = ["fsck", "--repair", "--dry-run", "--with", "misplaced-tool-result", "F"];
+    run([header()].into_iter().chain((0..count).map(line)), &words, 0);
+}
+
 /// Chimera writes no session id: it is not searched for again at each entry.
 #[test]
 fn many_rows_of_chimera_are_printed_in_time() {

@@ -114,6 +114,7 @@ pub(crate) fn compare(
         taken_apart,
         contexts: RefCell::new((Contexts::new(old, before.source), Contexts::new(new, after.source))),
         sent_after: RefCell::default(),
+        sent_elsewhere: RefCell::default(),
         readable: lines(|change| change.why == Check::UnreadableField.id()),
         relinked: lines(|change| change.why == Check::DanglingParent.id()),
         replaced: lines(|change| change.why == Check::MissingKept.id()).into_iter().max().unwrap_or(0),
@@ -161,6 +162,8 @@ struct Compared<'a> {
     /// The contexts before and after.
     contexts: RefCell<(Contexts<'a>, Contexts<'a>)>,
     sent_after: RefCell<Recent>,
+    /// Moved entries for which it is known whether they are sent if the agent continues from them.
+    sent_elsewhere: RefCell<HashMap<Ix, bool>>,
     /// The lines from which anything was removed on purpose.
     taken_apart: HashSet<u64>,
     /// The lines with fields that were unreadable before.
@@ -420,24 +423,54 @@ impl Compared<'_> {
     fn not_sent_elsewhere(&self, mut entries: Vec<Ix>) -> io::Result<Vec<Ix>> {
         /// The maximum number of places that are tried.
         const MOST_TRIED: usize = 64;
+        entries.retain(|entry| !self.is_result_that_is_sent(*entry));
         entries.sort_unstable();
-        let mut lost = Vec::new();
+        let mut known = self.sent_elsewhere.borrow_mut();
+        let mut lost: Vec<Ix> =
+            entries.iter().copied().filter(|entry| known.get(entry) == Some(&false)).collect();
+        entries.retain(|entry| !known.contains_key(entry));
         // A later entry is probably below the others.
         for _ in 0..MOST_TRIED {
             let Some(last) = entries.pop() else { return Ok(lost) };
-            let image = self.images.of[last.index()].or(self.images.on_path(last));
-            let after = self.sent_after(image)?;
+            let after = self.sent_after(self.image_of(last))?;
             let is_sent = |entry: Ix| {
                 let of = [self.images.of[entry.index()], self.images.on_path(entry)];
                 of.into_iter().flatten().any(|image| after.messages.contains(&image))
             };
+            known.insert(last, is_sent(last));
             if !is_sent(last) {
                 lost.push(last);
             }
-            entries.retain(|entry| !is_sent(*entry));
+            entries.retain(|entry| {
+                let is_sent = is_sent(*entry);
+                if is_sent {
+                    known.insert(*entry, true);
+                }
+                !is_sent
+            });
         }
         lost.append(&mut entries);
         Ok(lost)
+    }
+
+    fn image_of(&self, entry: Ix) -> Option<Ix> {
+        self.images.of[entry.index()].or(self.images.on_path(entry))
+    }
+
+    /// Returns whether an entry is a result of pi that was sent before and obviously is sent if the
+    /// agent continues from it: pi withholds no result, and only edits change what is above.
+    fn is_result_that_is_sent(&self, entry: Ix) -> bool {
+        let (old, new) = (self.before.session, self.after.session);
+        let is_result = |session: &Session, ix: Ix| {
+            let entries = &session.entries;
+            entries.kind(ix) == Kind::Tool
+                && entries.flags(ix).has(Flags::RESULT)
+                && entries.ty(ix) == "message"
+        };
+        matches!(new.format, Format::Pi | Format::PiV2)
+            && !new.entries.types().iter().any(|ty| ty == "context_edit")
+            && is_result(old, entry)
+            && self.image_of(entry).is_some_and(|image| is_result(new, image) && self.new_tree.has(image))
     }
 
     /// Returns whether anything was removed from the line of an entry on purpose.
