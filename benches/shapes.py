@@ -65,8 +65,8 @@ def use(tool):
     return {"type": "tool_use", "id": tool, "name": "bash", "input": {}}
 
 
-def answered(number, parent, tool):
-    return claude(number, parent, message={"role": "user", "content": [{"type": "tool_result", "tool_use_id": tool, "content": "done"}]})
+def answered(number, parent, tool, text="done"):
+    return claude(number, parent, message={"role": "user", "content": [{"type": "tool_result", "tool_use_id": tool, "content": text}]})
 
 
 # Each shape gives the lines of a session of about n entries; those of pi get a header.
@@ -93,6 +93,11 @@ PI = {
     "calls without results": lambda n: (said(at, before(at), "assistant", [call(at, f"t{at}")]) for at in range(n)),
     "results without calls": lambda n: (said(at, before(at), "toolResult", toolCallId=f"t{at}") for at in range(n)),
     "calls, then results": lambda n: (said(at, before(at), "assistant", [call(at, f"t{at}")]) if at < n // 2 else said(at, at - 1, "toolResult", toolCallId=f"t{at - n // 2}") for at in range(n)),
+    "results, then calls": lambda n: (said(at, before(at), "toolResult", toolCallId=f"t{at}") if at < n // 2 else said(at, at - 1, "assistant", [call(at, f"t{at - n // 2}")]) for at in range(n)),
+    "results, then calls of one id": lambda n: (said(at, before(at), "toolResult", toolCallId="t") if at < n // 2 else said(at, at - 1, "assistant", [call(at, "t")]) for at in range(n)),
+    "results, then one line of calls": lambda n: (said(at, before(at), "toolResult", toolCallId=f"t{at}") if at < n - 1 else said(at, at - 1, "assistant", [call(at, f"t{at}") for at in range(n - 1)]) for at in range(n)),
+    "results beside their calls": lambda n: (said(at, 0 if at else None) if at < 2 else said(at, at - 1 - at % 2) if at == n - 1 else said(at, at - 2, "toolResult", toolCallId=f"t{at - 1}") if at % 2 else said(at, at - 2, "assistant", [call(at, f"t{at}")]) for at in range(n)),
+    "long results": lambda n: (said(at, at - 1, "toolResult", content=[{"type": "text", "text": "text " * 200}], toolCallId=f"t{at - 1}") if at % 2 else said(at, before(at), "assistant", [call(at, f"t{at}")]) for at in range(n)),
     "one call, many results": lambda n: (said(0, None, "assistant", [call(0, "t")]) if at == 0 else said(at, at - 1, "toolResult", toolCallId="t") for at in range(n)),
     "calls on one line": lambda n: (said(0, None, "assistant", [call(at, f"t{at}") for at in range(n)]) if at == 0 else said(at, at - 1, "toolResult", toolCallId=f"t{at - 1}") for at in range(n)),
     "torn lines": lambda n: (said(at, before(at))[: 60 if at % 2 else None] for at in range(n)),
@@ -128,6 +133,8 @@ CLAUDE |= {
     "results without calls": lambda n: (answered(at, before(at), f"t{at}") for at in range(n)),
     "calls and results": lambda n: (answered(at, at - 1, f"t{at - 1}") if at % 2 else said_by(at, before(at), [use(f"t{at}")], f"m{at}") for at in range(n)),
     "calls, then results": lambda n: (said_by(at, before(at), [use(f"t{at}")], f"m{at}") if at < n // 2 else answered(at, at - 1, f"t{at - n // 2}") for at in range(n)),
+    "results, then calls": lambda n: (answered(at, before(at), f"t{at}") if at < n // 2 else said_by(at, at - 1, [use(f"t{at - n // 2}")], f"m{at}") for at in range(n)),
+    "long results": lambda n: (answered(at, at - 1, f"t{at - 1}", "text " * 200) if at % 2 else said_by(at, before(at), [use(f"t{at}")], f"m{at}") for at in range(n)),
     "parallel calls": lambda n: (said_by(at, before(at), [use(f"t{at}")], "m") if at < n // 2 else answered(at, at - n // 2, f"t{at - n // 2}") for at in range(n)),
     "one call, many results": lambda n: (said_by(0, None, [use("t")], "m") if at == 0 else answered(at, 0, "t") for at in range(n)),
     "compactions": lambda n: (claude(at, None, "system", subtype="compact_boundary", content="", logicalParentUuid=uuid(before(at))) if at % 4 == 0 else claude(at, at - 1, isCompactSummary=at % 4 == 1) for at in range(n)),
@@ -148,14 +155,24 @@ COMMANDS = {
     "graph": ["log", "--graph", "--all", "--oneline"], "json": ["log", "--all", "--json"], "grep": ["grep", "-c", "text 7"],
     "status": ["status"], "stats": ["stats"], "context": ["context", "--stat"], "diff": ["diff", "--stat", "root", "HEAD"],
     "fsck": ["fsck"], "repair": ["fsck", "--repair", "--dry-run"], "misplaced": ["fsck", "--repair", "--dry-run", "--with", "misplaced-tool-result"], "show": ["show", "HEAD"], "labels": ["label"],
+    "slim": ["slim", "--results", "1", "--thinking", "--before-compaction", "--in-place", "-n"], "label": ["label", "-n", "name", "HEAD"],
+    "append": ["append", "-n", "--kind", "message", "--text", "text"], "archive": ["archive", "--all", "-o", "ARCHIVE"],
 }
-SESSION_OPTION = {"show", "diff", "labels"}
+# Commands on a session in which HEAD is apart from the rest; `IDS` are ids spread over it.
+APART = {
+    "drop": ["drop", "-n", "IDS"], "others": ["drop", "--others", "-n"], "cherry-pick": ["cherry-pick", "-n", "IDS"],
+    "undo": ["sh", "-c", '"$0" drop --others --force "$1"; exec "$0" undo "$1"', "BOUGH", "SESSION"],
+}
+SESSION_OPTION = {"show", "diff", "labels", "label", "drop", "others", "cherry-pick"}
+IDS = 20
+LONG_AGO = 1_700_000_000  # a file that changed just now may still be written to
 
 
-def seconds(argv, environment):
-    """Processor time, the least of three runs; None if it takes too long."""
+def seconds(argv, environment, before):
+    """Processor time, the least of three runs; None if it takes too long. `before` prepares each run."""
     least = None
     for _ in range(3):
+        before()
         was = resource.getrusage(resource.RUSAGE_CHILDREN)
         try:
             subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=60)
@@ -169,6 +186,53 @@ def seconds(argv, environment):
     return least
 
 
+class Sessions:
+    """The files of one shape: as it is, with HEAD apart, and in the store of its agent."""
+
+    def __init__(self, folder, agent, lines, count):
+        self.folder, self.agent, self.count = folder, agent, count
+        self.path, self.apart = f"{folder}/s.jsonl", f"{folder}/apart.jsonl"
+        last = said(0xFFFFFFFF, None) if agent == "pi" else claude(0xFFFFFFFF, None)
+        with open(self.path, "w") as file:
+            if agent == "pi":
+                file.write(HEADER + "\n")
+            file.writelines(text + "\n" for text in lines)
+        shutil.copyfile(self.path, self.apart)
+        with open(self.apart, "a") as file:
+            file.write(last + "\n")
+        for path in (self.path, self.apart):
+            os.utime(path, (LONG_AGO, LONG_AGO))
+
+    def command(self, bough, name):
+        """The words of a command, and what prepares a run of it."""
+        words, path = (APART[name], self.apart) if name in APART else (COMMANDS[name], self.path)
+        spell = ident if self.agent == "pi" else uuid
+        ids = [spell(self.count * (2 * at + 1) // (2 * IDS) | 1) for at in range(IDS)]
+        known = {"IDS": ids, "SESSION": [path], "BOUGH": [bough], "ARCHIVE": [f"{self.folder}/archive"]}
+        words = [text for word in words for text in known.get(word, [word])]
+        prepare = self.store if name == "archive" else lambda: None
+        if words[0] == "sh":
+            return words, prepare
+        where = [] if name == "archive" else ["-s", path] if name in SESSION_OPTION else [path]
+        return [bough, *words, *where], prepare
+
+    def store(self):
+        """Puts the session into the store of its agent, and forgets the archive."""
+        shutil.rmtree(f"{self.folder}/archive", ignore_errors=True)
+        name = ".pi/agent/sessions/--w--/2026-01-01T00-00-00-000Z_s.jsonl"
+        if self.agent == "claude":
+            name = ".claude/projects/-w/00000000-0000-4000-8000-000000000001.jsonl"
+        os.makedirs(os.path.dirname(f"{self.folder}/{name}"), exist_ok=True)
+        if not os.path.exists(f"{self.folder}/{name}"):
+            os.link(self.path, f"{self.folder}/{name}")
+
+    def remove(self):
+        for name in (".pi", ".claude", "archive", "state"):
+            shutil.rmtree(f"{self.folder}/{name}", ignore_errors=True)
+        os.remove(self.path)
+        os.remove(self.apart)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entries", type=int, default=2500, help="the smallest size")
@@ -176,7 +240,7 @@ def main():
     parser.add_argument("--only", help="shapes, by the beginnings of their names, with `;` between")
     parser.add_argument("--commands", help="commands, by their names")
     arguments = parser.parse_args()
-    names = arguments.commands.split(",") if arguments.commands else list(COMMANDS)
+    names = arguments.commands.split(",") if arguments.commands else [*COMMANDS, *APART]
     shapes = [(f"{agent}: {name}", make, agent) for agent, all_of in (("pi", PI), ("claude", CLAUDE)) for name, make in all_of.items()]
     only = arguments.only.split(";") if arguments.only else None
     folder = tempfile.mkdtemp()
@@ -190,14 +254,12 @@ def main():
                 continue
             times = {}
             for factor in (4, 16):
-                path = f"{folder}/s.jsonl"
-                with open(path, "w") as file:
-                    if agent == "pi":
-                        file.write(HEADER + "\n")
-                    file.writelines(text + "\n" for text in make(arguments.entries * factor))
+                count = arguments.entries * factor
+                sessions = Sessions(folder, agent, make(count), count)
                 for name in names:
-                    where = ["-s", path] if name in SESSION_OPTION else [path]
-                    times[name, factor] = seconds([arguments.bough, *COMMANDS[name], *where], environment)
+                    words, prepare = sessions.command(arguments.bough, name)
+                    times[name, factor] = seconds(words, environment, prepare)
+                sessions.remove()
             cells, slowest = [], ("", 0.0)
             for name in names:
                 small, large = times[name, 4], times[name, 16]
