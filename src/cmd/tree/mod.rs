@@ -114,7 +114,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let options = global.options();
     let mut chosen = match chosen {
         Chosen::Session(path) => Start::Session(path),
-        Chosen::List(found) => Start::List(Box::new(Picker::new(found, options))),
+        Chosen::List(found) => Start::List(Box::new(Picker::new(found, options, args.all))),
     };
     let mode =
         Mode::ALL.into_iter().find(|(name, _)| *name == args.filter).map_or(Mode::Default, |(_, mode)| mode);

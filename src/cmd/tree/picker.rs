@@ -13,7 +13,7 @@ use crate::ui::{Look, spelled, text};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Modifier, Style};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// What was done with the list.
@@ -43,15 +43,29 @@ pub(super) struct Picker {
     typing: Option<LineEdit>,
     /// What was said last.
     message: String,
-    /// What is said of the sessions that were on the screen: agent, and name or first prompt.
-    known: HashMap<usize, (String, String)>,
+    /// Whether the sessions may be of several projects, so that each is shown with its own.
+    has_projects: bool,
+    known: HashMap<usize, Known>,
 }
+
+/// What is said of a session that was on the screen.
+#[derive(Clone)]
+struct Known {
+    agent: String,
+    /// Its name, or else its first prompt.
+    title: String,
+    /// The last part of its working directory.
+    project: String,
+}
+
+/// The width of the column of projects.
+const PROJECT: usize = 12;
 
 /// How many characters of an id tell sessions apart: those of pi begin with their time.
 const ID: usize = 13;
 
 impl Picker {
-    pub(super) fn new(mut found: Vec<Found>, options: Options) -> Picker {
+    pub(super) fn new(mut found: Vec<Found>, options: Options, has_projects: bool) -> Picker {
         found.sort_by_cached_key(|found| (std::cmp::Reverse(found.modified()), found.path.clone()));
         let shown = (0..found.len()).collect();
         Picker {
@@ -65,6 +79,7 @@ impl Picker {
             words: String::new(),
             typing: None,
             message: String::new(),
+            has_projects,
             known: HashMap::new(),
         }
     }
@@ -163,21 +178,24 @@ impl Picker {
 
     /// All that is said of a session, to be searched.
     fn said(&mut self, at: usize) -> String {
-        let (agent, title) = self.known(at);
+        let Known { agent, title, .. } = self.known(at);
         format!("{agent} {title} {}", self.found[at].path.display())
     }
 
-    /// The agent of a session, and its name or first prompt. Reads both ends of its file.
-    fn known(&mut self, at: usize) -> (String, String) {
+    /// What is said of a session. Reads both ends of its file.
+    fn known(&mut self, at: usize) -> Known {
         let (found, options) = (&self.found, self.options);
         let read = || {
             let opened = store::open_ends(&found[at].path, options).ok()?;
             let summary = sessions::summary(&opened.session, &opened.files).ok()?;
+            let project = summary.cwd.as_deref().map(Path::new).and_then(Path::file_name);
+            let project = project.map(|name| text::one_line(&name.to_string_lossy())).unwrap_or_default();
             let name = summary.name.filter(|name| !name.trim().is_empty());
-            let title = name.or(summary.prompt).unwrap_or_default();
-            Some((opened.session.format.agent().to_owned(), text::one_line(&title)))
+            let title = text::one_line(&name.or(summary.prompt).unwrap_or_default());
+            Some(Known { agent: opened.session.format.agent().to_owned(), title, project })
         };
-        let unread = || ("?".to_owned(), "(not a session)".to_owned());
+        let unread =
+            || Known { agent: "?".to_owned(), title: "(not a session)".to_owned(), project: String::new() };
         self.known.entry(at).or_insert_with(|| read().unwrap_or_else(unread)).clone()
     }
 
@@ -195,21 +213,25 @@ impl Picker {
         }
         self.top = self.top.clamp((self.cursor + 1).saturating_sub(height), self.cursor);
         let rows: Vec<usize> = self.shown.iter().skip(self.top).take(height).copied().collect();
-        let known: Vec<(String, String)> = rows.iter().map(|at| self.known(*at)).collect();
+        let known: Vec<Known> = rows.iter().map(|at| self.known(*at)).collect();
         if rows.is_empty() && head == 1 {
             buffer.set_stringn(area.x, area.y + head, own("no session matches"), width, Style::new());
         }
         for (place, (at, y)) in rows.into_iter().zip(area.y + head..).enumerate() {
-            let (agent, title) = &known[place];
+            let Known { agent, title, project } = &known[place];
             let found = &self.found[at];
             let age = time::age(time_of(found.modified()), self.now);
             let size = found.path.metadata().map_or_else(|_| String::new(), |facts| size(facts.len()));
             let has_cursor = self.top + place == self.cursor;
             let sign = if has_cursor { if look.ascii { ">" } else { "›" } } else { " " };
-            let begin = format!("{sign} {age:>4}  {agent:<8}  {size:>7}  ");
+            let mut begin = format!("{sign} {age:>4}  {agent:<8}  {size:>7}  ");
+            if self.has_projects {
+                begin.push_str(&text::pad(&text::fit(project, PROJECT), PROJECT));
+                begin.push_str("  ");
+            }
             let name = text::one_line(&found.path.file_name().unwrap_or_default().to_string_lossy());
             // Sessions of one title are told apart by their files.
-            let is_alone = known.iter().filter(|other| other.1 == *title).count() == 1;
+            let is_alone = known.iter().filter(|other| other.title == *title).count() == 1;
             let room = width.saturating_sub(text::width(&begin));
             let title = match (title.is_empty(), is_alone) {
                 (true, _) => name,

@@ -218,6 +218,7 @@ impl<'s> Links<'s> {
         self.sisters.insert(call, sisters);
         last
     }
+
     /// Makes an entry, with everything below it, a child of another one, or a root.
     pub(super) fn attach(&mut self, draft: &mut Draft<'_>, ix: Ix, under: Option<Ix>) -> io::Result<()> {
         let from = self.parent(ix);
