@@ -6,7 +6,7 @@ use std::io;
 /// Reads the lines of a pass over a file, forward or backward. Once lines follow each other, it
 /// reads those that come next together with each.
 ///
-/// Reads nothing ahead for single lines, and at most 256 KiB otherwise. If less than half of what it
+/// Reads nothing ahead for single lines, and at most 256 KiB otherwise. If less than a quarter of what it
 /// read was asked for, it reads less ahead: lines that lie apart, or in turn before and after each
 /// other, do not cost more than a multiple of their own bytes.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl LineReader {
         let is_back = from < known.start;
         let gap = if is_back { known.start.saturating_sub(to) } else { from.saturating_sub(known.end) };
         let follows = self.span.file == line.file && !known.is_empty() && gap <= MOST;
-        let was_worth_it = std::mem::take(&mut self.used) >= self.span.len / 2;
+        let was_worth_it = std::mem::take(&mut self.used) >= self.span.len / 4;
         let least = FIRST_LINES * line.len;
         self.ahead = match (follows, was_worth_it) {
             (true, true) => (self.ahead * 2).max(least).min(MOST),
