@@ -15,7 +15,7 @@ pub(super) use drafts::read_message;
 pub(crate) use history::kept_in_version_1;
 
 use super::pi_words::added;
-use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Why, text};
+use super::{Context, Dropped, Message, Model, NoCall, Origin, Part, Patch, Why, text};
 use crate::format::{Content, Format, Session};
 use crate::json::{each_member, member, string};
 use crate::model::{Flags, Ix, Key, Kind, Source};
@@ -106,16 +106,27 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
     if session.format == Format::Omp {
         note_added(session, source, &mut context.messages)?;
     }
-    // The path follows the links, not the order of the file, and so must the dropped entries.
-    let mut place: HashMap<Ix, Option<u32>> =
-        context.dropped.iter().map(|dropped| (dropped.entry, None)).collect();
-    if place.len() > 1 {
-        for (at, entry) in (0u32..).zip(&path) {
-            place.entry(*entry).and_modify(|place| *place = Some(at));
-        }
-        context.dropped.sort_by_key(|dropped| place[&dropped.entry]);
-    }
+    sort_by_path(&mut context.dropped, &path, session.entries.len());
     Ok(context)
+}
+
+/// Sorts the dropped entries as they are on the path, which follows the links, not the order of the file. Those that are not on
+/// it come first. `count` is the number of entries in the session.
+fn sort_by_path(dropped: &mut [Dropped], path: &[Ix], count: usize) {
+    if dropped.len() < 2 {
+        return;
+    }
+    // A row for all entries is the fastest, and too much for a short path in a long session.
+    if path.len() * 8 > count {
+        let mut place = vec![None; count];
+        for (at, entry) in (0u32..).zip(path) {
+            place[entry.index()] = Some(at);
+        }
+        dropped.sort_by_key(|dropped| place[dropped.entry.index()]);
+        return;
+    }
+    let place: HashMap<Ix, u32> = path.iter().copied().zip(0u32..).collect();
+    dropped.sort_by_key(|dropped| place.get(&dropped.entry).copied());
 }
 
 /// Notes what oh-my-pi adds to messages.

@@ -28,3 +28,15 @@ fn the_harness_takes_settings_from_the_first_kept_entry_on() {
     assert_eq!(roles, ["compactionSummary", "user"]);
     assert_eq!(context.thinking.as_deref(), Some("off"));
 }
+
+#[test]
+fn dropped_entries_are_in_the_order_of_the_path_in_short_sessions_and_in_long_ones() {
+    let path = [Ix(7), Ix(2), Ix(5), Ix(4)];
+    for count in [8, 10_000] {
+        let mut dropped: Vec<Dropped> =
+            [4, 1, 5, 7].map(|ix| Dropped { entry: Ix(ix), why: Why::Empty }).into();
+        sort_by_path(&mut dropped, &path, count);
+        let order: Vec<u32> = dropped.iter().map(|dropped| dropped.entry.0).collect();
+        assert_eq!(order, [1, 7, 5, 4], "{count}");
+    }
+}
