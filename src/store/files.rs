@@ -1,7 +1,7 @@
 //! The files of an open session, read by position.
 
 use super::write::Stamp;
-use crate::model::{Source, Span};
+use crate::model::{LineReader, Source, Span};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -15,6 +15,23 @@ pub struct Files {
     stamps: Vec<Option<Stamp>>,
     /// The closed file that was read last, because the same one is usually read again.
     last: Mutex<Option<(u16, File)>>,
+    /// What was read last, and ahead of that: most commands read one line after the other, and the same line again.
+    ahead: Mutex<LineReader>,
+}
+
+/// Longer lines are not kept in memory.
+const LONG: u64 = 256 * 1024;
+
+/// A file that is held open.
+struct Held<'f>(&'f File);
+
+impl Source for Held<'_> {
+    fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
+        let len = usize::try_from(span.len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        // What was there before is overwritten: only what is added has to be cleared.
+        into.resize(len, 0);
+        self.0.read_exact_at(into, span.offset)
+    }
 }
 
 /// Where the bytes of a file are.
@@ -117,9 +134,16 @@ impl Source for Files {
             // Not a memory map: an agent may rewrite this file while it is read, and a page that is
             // gone would end the program by a signal instead of an error.
             Content::File(file) => {
-                // What was there before is overwritten: only what is added has to be cleared.
-                into.resize(len, 0);
-                file.read_exact_at(into, span.offset)
+                // Another thread that reads is not waited for.
+                let Ok(mut ahead) = self.ahead.try_lock() else { return Held(file).read(span, into) };
+                if span.len > LONG {
+                    return Held(file).read(span, into);
+                }
+                let end = self.stamp(span.file).map_or(0, Stamp::bytes).max(span.offset + span.len);
+                let line = ahead.line(&Held(file), end, span)?;
+                into.clear();
+                into.extend_from_slice(line);
+                Ok(())
             }
             Content::Memory(bytes) => {
                 let from = usize::try_from(span.offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
