@@ -25,13 +25,13 @@ mod tests {
     #[rustfmt::skip] // a table
     fn one_slip_is_told_from_none_and_from_two() {
         let check = |word: &str, meant: &str, wanted: bool| assert_eq!(is_slip(word, meant), wanted, "{word}");
-        check("genrator",   "generator", true);
-        check("generattor", "generator", true);
-        check("genreator",  "generator", true);
-        check("generater",  "generator", true);
-        check("generator",  "generator", false);
-        check("gnrator",    "generator", false);
-        check("",           "",          false);
-        check("",           "a",         true);
+        check("abcde",   "abxcde", true);
+        check("abxxcde", "abxcde", true);
+        check("axbcde",  "abxcde", true);
+        check("abxcdf",  "abxcde", true);
+        check("abxcde",  "abxcde", false);
+        check("axcd",    "abxcde", false);
+        check("",        "",       false);
+        check("",        "a",      true);
     }
 }
