@@ -19,8 +19,9 @@ pub struct Files {
     ahead: Mutex<LineReader>,
 }
 
-/// Longer lines are not kept in memory.
-const LONG: u64 = 256 * 1024;
+/// Longer spans are read as they are: of long lines the bytes cost more than the call, and who asks for blocks reads ahead by
+/// itself.
+const LONG: u64 = 16 * 1024;
 
 /// A file that is held open.
 struct Held<'f>(&'f File);
