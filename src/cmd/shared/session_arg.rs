@@ -306,6 +306,20 @@ pub(crate) fn named(global: &Global, word: &str) -> Result<PathBuf, store::Error
     }
 }
 
+/// Returns the session that the first word of a command names. A part of a name is enough only in the current project: the
+/// word may be a slip for an entry, and elsewhere nobody would notice.
+pub(crate) fn named_by_first_word(global: &Global, word: &str) -> Result<PathBuf, store::Error> {
+    let path = named(global, word)?;
+    let name = store::open_ends(&path, global.options()).ok().and_then(|opened| opened.session.name);
+    let is_part = name.is_some_and(|name| name != word && name.to_lowercase().contains(&word.to_lowercase()));
+    let is_elsewhere =
+        || of_project(global, locate::Worktrees::LeftOut).iter().all(|found| found.path != path);
+    match is_part && !locate::session_id(&path).starts_with(word) && is_elsewhere() {
+        true => Err(store::Error::NoSession { word: word.into() }),
+        false => Ok(path),
+    }
+}
+
 /// Returns the one of several files that is a session of the current project, if it is just one.
 fn only_one_here(global: &Global, candidates: &[PathBuf]) -> Option<PathBuf> {
     let here = of_project(global, locate::Worktrees::LeftOut);

@@ -119,7 +119,7 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
         let path = session_arg::latest(global)?;
         return Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() });
     }
-    match session_arg::named(global, first) {
+    match session_arg::named_by_first_word(global, first) {
         Ok(_) if usage == Use::Copies => Err(copies_from(first).into()),
         Ok(_) if writes => Err(session_needs_option(first, words, "REV").into()),
         Ok(path) => Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() }),
