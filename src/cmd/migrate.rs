@@ -122,7 +122,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(failures.or(if old > 0 { Exit::No } else { Exit::Done }))
 }
 
-/// Prints how many of the files are no sessions, and how many are old.
+/// Prints how many of the files are not sessions, and how many are old.
 fn report_counts(args: &Args, files: usize, not_sessions: usize, old: usize, ui: &mut Ui) {
     if not_sessions > 0 {
         let count = Count("file is not a session", "files are not sessions", not_sessions);

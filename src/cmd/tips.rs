@@ -117,13 +117,12 @@ const OPTION_TIPS: &[(&str, &str)] = &[
 
 /// Adds to the error about an unknown command or option what to type instead.
 pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && error.kind() == ErrorKind::UnknownArgument
     {
         let tip = OPTION_TIPS.iter().find(|(known, _)| known == option);
-        let in_grep =
-            error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("bough grep"));
-        if !in_grep {
+        if !usage.contains("bough grep ") {
             // That a value may begin with a dash helps nobody who mistook an option.
             error.remove(ContextKind::Suggested);
         }
@@ -135,7 +134,6 @@ pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
         return error;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let below = BELOW.iter().find(|(command, _)| usage.contains(&format!("{command} ")));
     let tip = match below.or_else(|| TIPS.iter().find(|(known, _)| known == word)) {
         Some((_, tip)) => Some((*tip).to_owned()),

@@ -51,7 +51,8 @@ pub(super) fn build(
     };
     let mut context = Context::default();
     if sending.leaf.from.is_none() {
-        if let Some(asked) = asked
+        // Otherwise it was asked for above.
+        if let Some(asked) = asked.filter(|_| !may_be_kept)
             && let Some(context) = in_old_place(session, source, asked, extent)?
         {
             return Ok(context);

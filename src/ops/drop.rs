@@ -253,7 +253,7 @@ impl<'a> Choice<'a> {
     fn not_held(&self) -> Vec<bool> {
         let (session, tree) = (self.session, self.thread.tree());
         let mut gone = vec![false; session.entries.len()];
-        // The way from the leaves up to tops that are no branches, so that each is walked once.
+        // The way from the leaves up to tops that are not branches; each is walked once.
         let mut beside = vec![false; session.entries.len()];
         for leaf in tree.leaves() {
             let mut path: Vec<Ix> = Vec::new();

@@ -23,7 +23,7 @@ pub struct Files {
 /// itself.
 const LONG: u64 = 16 * 1024;
 
-/// A file that is held open.
+/// A file that is open.
 struct Held<'f>(&'f File);
 
 impl Source for Held<'_> {
@@ -134,18 +134,16 @@ impl Source for Files {
         match &self.files.get(usize::from(span.file)).ok_or(io::ErrorKind::NotFound)?.1 {
             // Not a memory map: an agent may rewrite this file while it is read, and a page that is
             // gone would end the program by a signal instead of an error.
-            Content::File(file) => {
+            Content::File(file) if span.len <= LONG => {
                 // Another thread that reads is not waited for.
                 let Ok(mut ahead) = self.ahead.try_lock() else { return Held(file).read(span, into) };
-                if span.len > LONG {
-                    return Held(file).read(span, into);
-                }
                 let end = self.stamp(span.file).map_or(0, Stamp::bytes).max(span.offset + span.len);
                 let line = ahead.line(&Held(file), end, span)?;
                 into.clear();
                 into.extend_from_slice(line);
                 Ok(())
             }
+            Content::File(file) => Held(file).read(span, into),
             Content::Memory(bytes) => {
                 let from = usize::try_from(span.offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
                 into.clear();
@@ -158,8 +156,7 @@ impl Source for Files {
                     *last = Some((span.file, File::open(self.path(span.file))?));
                 }
                 let (_, file) = last.as_ref().expect("it was opened just now");
-                into.resize(len, 0);
-                file.read_exact_at(into, span.offset)
+                Held(file).read(span, into)
             }
         }
     }

@@ -45,7 +45,7 @@ fn place(global: &Global, opened: &Opened, switch: &Switch, dry_run: bool) -> an
         None if switch.summarized => format!("{is} the summary, with nothing before it"),
         None => format!("{is} before the first entry"),
         Some(to) => {
-            // A label line is no entry for `log`: HEAD is on the entry above it.
+            // `log` does not show the line of a label: HEAD is on the entry above it.
             let shown = opened.session.tree.ancestors(to).find(|ix| opened.session.is_conversation(*ix));
             let (path, to) = (path_length(opened, to)?, shown.unwrap_or(to));
             let what = if switch.summarized { ", below it the summary" } else { "" };
