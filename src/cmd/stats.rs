@@ -19,7 +19,7 @@ use super::shared::{parallel, session_arg};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::json::{member_at, string};
-use crate::model::Source;
+use crate::model::{Count, Source};
 use crate::ops::stats::{Big, Total};
 use crate::store;
 use crate::ui::Ui;
@@ -189,10 +189,23 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         ([], false) => shown.tables(ui)?,
         (what, json) => shown.groups(what, by, json, ui)?,
     }
+    if !is_page && !ui.look.json && args.by.iter().all(|by| by.has_tokens()) {
+        hint_prices(&sessions, ui);
+    }
     if sessions.is_empty() && failures.is_empty() {
         return Ok(scope::none_found(ui));
     }
     Ok(failures.or(Exit::Done))
+}
+
+/// Says how replies get a cost, if some have none.
+fn hint_prices(sessions: &[Row], ui: &mut Ui) {
+    let unpriced: u64 = sessions.iter().map(|row| row.sum.all_taken().unpriced).sum();
+    if unpriced > 0 {
+        let have = if unpriced == 1 { "has" } else { "have" };
+        let replies = Count("reply", "replies", unpriced as usize);
+        ui.hint(format_args!("{replies} {have} no cost; `bough help config` shows how to set prices"));
+    }
 }
 
 /// Refuses more than two groupings, and the same one twice.

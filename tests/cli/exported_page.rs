@@ -191,6 +191,63 @@ fn what_the_model_is_sent_is_in_a_page_once() {
 }
 
 #[test]
+fn a_title_that_cuts_a_secret_shows_no_part_of_it() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".pi/agent/sessions/--w--");
+    fs::create_dir_all(&folder).unwrap();
+    // What looks like a key is made here, and has its signs in an order that no other text has.
+    let key = format!("gh{}_{}", "p", "Zq4Rt8Ws2Xv6Yu0Bn3Cm7Dk1Fj5GhLpAeIo9");
+    for before in [20, 46, 60, 70, 180, 195, 280, 296] {
+        let header = json!({ "type": "session", "version": 3, "id": "5e550001", "timestamp": "2026-03-01T10:00:00Z", "cwd": "/w" });
+        let prompt = format!("{} {key} and more", "x".repeat(before));
+        let all = [
+            header,
+            message("aaaa0001", None, 1, json!({ "role": "user", "content": prompt })),
+            message(
+                "aaaa0002",
+                Some("aaaa0001"),
+                2,
+                json!({ "role": "assistant", "content": [{ "type": "text", "text": "yes" }] }),
+            ),
+        ];
+        let session = folder.join("2026-03-01T10-00-00-000Z_5e550001.jsonl");
+        fs::write(&session, lines(&all)).unwrap();
+        let begins = &key[..8];
+        // The last exports leave the prompt out.
+        let exports: [&[&str]; 7] = [
+            &["--to", "html", "--plain"],
+            &["--to", "html"],
+            &["--to", "md", "--front-matter"],
+            &["--to", "txt"],
+            &["--to", "html", "aaaa0002", "--plain"],
+            &["--to", "html", "aaaa0002"],
+            &["--to", "md", "aaaa0002"],
+        ];
+        for words in exports {
+            let output = bough(home.path())
+                .args(["export", "-o", "-", "-s"])
+                .arg(&session)
+                .args(words)
+                .output()
+                .unwrap();
+            let text = String::from_utf8(output.stdout.clone()).unwrap();
+            assert!(code(&output) == 0 && !text.is_empty(), "{words:?}: {}", said(&output));
+            assert!(
+                !text.contains(begins) && !text.contains(&begins.replace('_', "\\_")),
+                "{words:?}, {before}"
+            );
+            let words_of_page = elements(&text, "index").concat() + &elements(&text, "chunk").concat();
+            assert!(!words_of_page.contains(begins), "{words:?}, {before}");
+        }
+        let site = home.path().join(format!("site{before}"));
+        let output = bough(home.path()).args(["export", "--all", "-o"]).arg(&site).output().unwrap();
+        assert_eq!(code(&output), 0, "{}", said(&output));
+        let list = fs::read_to_string(site.join("index.html")).unwrap();
+        assert!(list.contains("xxxx") && !list.contains(begins), "{before}: {list}");
+    }
+}
+
+#[test]
 fn markdown_of_hostile_texts_has_no_tags_images_or_links_that_run() {
     let home = tempfile::tempdir().unwrap();
     let texts = [

@@ -10,6 +10,7 @@ use crate::format::claude::stored_results;
 use crate::format::{Content, Format, Session};
 use crate::model::{Count, Ix, Source};
 use crate::ops::page::{self, Beside, Images, Link, Options, ResultText, Started, Written};
+use crate::ops::redact::Redact;
 use crate::ops::revision;
 use crate::store::write::Group;
 use crate::store::{Opened, ResultFiles};
@@ -22,7 +23,7 @@ use std::path::Path;
 const MOST: u64 = 16 << 20;
 
 /// The most characters of a title that is a prompt.
-const TITLE: usize = 80;
+pub(super) const TITLE: usize = 80;
 
 /// A page to be written.
 pub(super) struct Page<'p> {
@@ -72,11 +73,7 @@ impl Page<'_> {
         let (session, files) = (&self.read.opened.session, &self.read.opened.files);
         let cwd =
             session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
-        let name = session.name.clone().filter(|name| !name.trim().is_empty());
-        let title = match name {
-            Some(name) => name,
-            None => first_prompt(&self.read.opened)?,
-        };
+        let title = title(&self.read.opened, TITLE, redaction)?;
         let options = Options {
             title,
             cwd: cwd.unwrap_or_default(),
@@ -114,16 +111,21 @@ impl Page<'_> {
     }
 }
 
-/// Returns the first words of the first prompt; empty if there is none.
-fn first_prompt(opened: &Opened) -> io::Result<String> {
+/// Returns the title of what is exported: the name of the session, else the first words of its first prompt, at most so many
+/// characters; empty if it has neither. What is redacted goes before the rest is cut, for the half of a secret is one too.
+pub(super) fn title(opened: &Opened, most: usize, redaction: &mut Redaction) -> io::Result<String> {
     let session = &opened.session;
+    if let Some(name) = session.name.as_ref().filter(|name| !name.trim().is_empty()) {
+        return Ok(redaction.text(name).into_owned());
+    }
     let Some(first) = session.tree.entries_in_tree().find(|ix| revision::is_prompt(session, *ix)) else {
         return Ok(String::new());
     };
     let line = opened.files.bytes(session.span(first))?;
-    let summary =
-        Content::read(session.format, &line).summary_by("", &|text| page::first_words(text, TITLE + 1));
-    Ok(match summary.char_indices().nth(TITLE) {
+    let mut content = Content::read(session.format, &line);
+    content.text = redaction.text(&content.text).into_owned().into();
+    let summary = content.summary_by("", &|text| page::first_words(text, most + 1));
+    Ok(match summary.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &summary[..end]),
         None => summary,
     })

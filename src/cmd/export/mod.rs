@@ -477,14 +477,14 @@ fn as_document(
     for item in &mut items {
         item.label = item.label.take().map(|label| redaction.text(&label).into_owned());
     }
-    let name = redaction.text(session.name.as_deref().unwrap_or_default());
+    let title = html::title(&read.opened, html::TITLE, redaction)?;
     if !ui.look.quiet {
         note_left_out(left.images, left.thinking, left.results, ui);
     }
     Ok(match form {
-        Form::Txt => document::text(&name, &items),
+        Form::Txt => document::text(&title, &items),
         Form::Html => {
-            let (page, left) = pages::plain(&name, &items);
+            let (page, left) = pages::plain(&title, &items);
             if left > 0 {
                 ui.note(format_args!(
                     "warning: {} left out, since the page would be larger than {} MB",
@@ -500,7 +500,7 @@ fn as_document(
                 let first = chosen.first().map(|ix| session.entries.time(*ix)).and_then(time::iso);
                 let id = session.id().map(|id| redaction.text(&id).into_owned());
                 let rows = [
-                    ("title", Some(if name.is_empty() { "Session".to_owned() } else { name.to_string() })),
+                    ("title", Some(if title.is_empty() { "Session".to_owned() } else { title.clone() })),
                     ("date", first),
                     ("agent", Some(session.format.agent().to_owned())),
                     ("session", id),
@@ -513,7 +513,7 @@ fn as_document(
                 }
                 out += "---\n\n";
             }
-            out + &document::markdown(&name, &items)
+            out + &document::markdown(&title, &items)
         }
     })
 }

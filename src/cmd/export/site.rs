@@ -13,7 +13,7 @@ use crate::cmd::shared::thread_arg::{self, ReadOptions, ThreadView, short};
 use crate::cmd::shared::{session_arg, time};
 use crate::format::Format;
 use crate::model::{Count, Ix, Key};
-use crate::ops::page::{self, Link, Listed};
+use crate::ops::page::{Link, Listed};
 use crate::ops::redact::Redact;
 use crate::store::locate::Found;
 use crate::store::write::{Group, Refusal, leftovers};
@@ -61,7 +61,8 @@ pub(super) fn write(
             read: &read,
         };
         page.write(args, config, redaction, Some(&folder.join(&names[at])), Some(&group), ui)?;
-        listed.push(row(session, &names[at], redaction));
+        let title = html::title(&read.opened, TITLE, redaction)?;
+        listed.push(row(session, title, &names[at], redaction));
         first.get_or_insert(read.opened);
     }
     write_home(folder, &listed, first.as_ref(), &group, ui)?;
@@ -146,7 +147,7 @@ fn manner(args: &Args) -> ReadOptions {
     ReadOptions { agents: !args.no_agents, ..ReadOptions::default() }
 }
 
-fn row(session: &Relative, href: &str, redaction: &mut Redaction) -> Listed {
+fn row(session: &Relative, title: String, href: &str, redaction: &mut Redaction) -> Listed {
     let mut facts = vec![session.format.agent().to_owned(), time::date(session.modified)];
     if let Some(counts) = session.summary.counts {
         facts.push(Count("entry", "entries", counts.entries).to_string());
@@ -156,14 +157,10 @@ fn row(session: &Relative, href: &str, redaction: &mut Redaction) -> Listed {
     }
     facts.extend(session.origin.as_ref().map(sessions::Origin::phrase));
     let facts = facts.iter().map(|fact| redaction.text(fact).into_owned()).collect();
-    let title = redaction.text(session.title());
-    // As on its page: a name is shown as it is, and of a prompt its words.
-    let is_named = session.summary.name.as_ref().is_some_and(|name| !name.trim().is_empty());
-    let title = if is_named { title.into_owned() } else { page::first_words(&title, TITLE) };
     Listed {
         depth: session.depth,
         href: href.to_owned(),
-        title: title.chars().take(TITLE).collect(),
+        title: title.chars().take(TITLE + 1).collect(),
         facts,
         folder: redaction.text(session.summary.cwd.as_deref().unwrap_or_default()).into_owned(),
     }

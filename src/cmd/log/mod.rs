@@ -115,7 +115,7 @@ pub struct Args {
     ///
     /// Prompts that were typed while the agent worked count, too. If Claude Code stored such a
     /// prompt only in its input queue, it is not an entry, and is listed with its line.
-    #[arg(long, conflicts_with_all = ["graph", "all", "kinds", "filter", "full", "stat", "format", "raw", "agents", "order", "skipped", "follow"])]
+    #[arg(long, conflicts_with_all = ["graph", "kinds", "filter", "full", "stat", "format", "raw", "agents", "order", "skipped", "follow"])]
     prompts: bool,
 
     /// Print whole texts, thinking, and tool calls with their arguments

@@ -24,6 +24,11 @@ pub(super) fn prompts(
         let what = format!("`{word}`: `--prompts` lists the prompts up to HEAD and takes no revision");
         return Err(Failure::Usage { what, hint: String::new() }.into());
     }
+    if args.all {
+        let what = "`--prompts` numbers the prompts up to HEAD, and takes no `--all`".into();
+        let hint = "`bough log --all --filter user-only --oneline` lists those of all branches".into();
+        return Err(Failure::Usage { what, hint }.into());
+    }
     let opened = session_arg::session(global, named, ui)?;
     if !super::has_head(&opened, revisions, args, ui) {
         return Ok(Exit::Done);

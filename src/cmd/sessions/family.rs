@@ -30,13 +30,6 @@ pub(in crate::cmd) struct Relative {
     pub(in crate::cmd) depth: usize,
 }
 
-impl Relative {
-    /// Returns the name, or else the first prompt.
-    pub(in crate::cmd) fn title(&self) -> &str {
-        self.summary.title()
-    }
-}
-
 /// Reads sessions with their relations: newest first, and each below the one that it comes from.
 pub(in crate::cmd) fn family(
     found: &[Found],

@@ -45,8 +45,19 @@ pub(crate) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow:
 /// The session that a command uses if its words name none, and whether the environment names it.
 pub(crate) fn default_session(global: &Global) -> anyhow::Result<(PathBuf, bool)> {
     match super::options::session_variable() {
-        Some(word) => Ok((by_word(global, &word)?, true)),
+        Some(word) => Ok((by_word(global, &word).map_err(of_variable)?, true)),
         None => Ok((latest(global)?, false)),
+    }
+}
+
+/// Says that it is the environment that names a session which isn't there: nothing on the command line does.
+fn of_variable(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(store::Error::NoSession { word }) => {
+            let what = format!("no session is named `{word}`, the value of `BOUGH_SESSION`");
+            Failure::NotFound { what, hint: "`unset BOUGH_SESSION`, or give it another value".into() }.into()
+        }
+        _ => error,
     }
 }
 

@@ -17,8 +17,8 @@ pub use rules::{ExtraRule, Rules};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::Range;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 /// What is looked for.
@@ -59,7 +59,11 @@ pub struct Found {
 pub struct Redactor {
     rules: Arc<Rules>,
     /// The secrets, each with its mark.
-    marks: HashMap<String, String>,
+    marks: BTreeMap<String, String>,
+    /// What the secrets begin with that are looked for without the words around them.
+    beginnings: HashSet<[u8; SHORTEST]>,
+    /// The bytes of the longest secret.
+    longest: usize,
     /// How many secrets each rule found.
     counts: BTreeMap<String, usize>,
     /// How many places each rule found.
@@ -144,7 +148,9 @@ impl Redactor {
     pub fn new(rules: impl Into<Arc<Rules>>) -> Redactor {
         Redactor {
             rules: rules.into(),
-            marks: HashMap::new(),
+            marks: BTreeMap::new(),
+            beginnings: HashSet::new(),
+            longest: 0,
             counts: BTreeMap::new(),
             places: BTreeMap::new(),
             known: None,
@@ -239,6 +245,8 @@ impl Redactor {
         }
         self.is_stale = false;
         let known = self.marks.iter().filter(|(secret, _)| secret.len() >= SHORTEST && !is_plain(secret));
+        self.beginnings = known.clone().filter_map(|(secret, _)| beginning(secret)).collect();
+        self.longest = known.clone().map(|(secret, _)| secret.len()).max().unwrap_or(0);
         let (secrets, marks): (Vec<_>, Vec<_>) = known.map(|(secret, mark)| (secret, mark.clone())).unzip();
         self.known = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
@@ -283,6 +291,11 @@ impl Redactor {
                 .collect();
             spans.extend(more);
         }
+        if let Some((range, mark)) = self.begun(text)
+            && spans.iter().all(|(other, _)| other.end <= range.start)
+        {
+            spans.push((range, mark.to_owned()));
+        }
         if spans.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -297,6 +310,26 @@ impl Redactor {
         out.push_str(&text[from..]);
         Cow::Owned(out)
     }
+
+    /// Where a known secret only begins, and its mark: an agent cut the text there, and says so.
+    fn begun(&self, text: &str) -> Option<(Range<usize>, &str)> {
+        let end = ["…", "..."].iter().find_map(|sign| text.strip_suffix(sign))?.len();
+        let starts = end.saturating_sub(self.longest)..end.saturating_sub(SHORTEST - 1);
+        let known = |start: usize| {
+            let begins = text.get(start..end)?;
+            self.beginnings.get(&beginning(begins)?)?;
+            let from = (Bound::Included(begins), Bound::Unbounded);
+            let longer =
+                self.marks.range::<str, _>(from).take_while(|(secret, _)| secret.starts_with(begins));
+            longer.into_iter().find(|(secret, _)| !is_plain(secret)).map(|(_, mark)| (start..end, &**mark))
+        };
+        starts.into_iter().find_map(known)
+    }
+}
+
+/// The first bytes of a text, if it is long enough for a secret.
+fn beginning(text: &str) -> Option<[u8; SHORTEST]> {
+    text.as_bytes().first_chunk().copied()
 }
 
 impl Redact for Redactor {

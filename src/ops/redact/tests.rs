@@ -99,6 +99,30 @@ fn each_kind_of_secret_is_replaced() {
 }
 
 #[test]
+fn of_a_known_secret_no_beginning_stays_where_a_text_was_cut() {
+    for (kind, text, secret) in kinds(4000) {
+        let mut redactor = redactor();
+        redactor.learn_text(&text);
+        let begin = text.find(&secret).unwrap();
+        for len in [SHORTEST, secret.len() / 2, secret.len() - 1].into_iter().filter(|len| *len >= SHORTEST) {
+            let cut = &text[..begin + len];
+            for sign in ["…", "..."] {
+                let out = redactor.text(&format!("{cut}{sign}")).into_owned();
+                let is_gone = out.contains("[redacted:") && !out.contains(&secret[..len]);
+                assert!(is_gone, "{kind}: {len} bytes stayed");
+            }
+        }
+        // Nothing says that these were cut, or they begin no secret.
+        let mut redactor = self::redactor();
+        redactor.learn_text(&text);
+        for other in [&secret[..SHORTEST], "as it was…", "…", "short...", &format!("{}…", &secret[3..12])]
+        {
+            assert_eq!(redactor.text(other), other, "{kind}");
+        }
+    }
+}
+
+#[test]
 fn a_private_key_is_replaced_however_it_is_printed() {
     let lines: Vec<String> = (0..6).map(|at| random(70 + at, 64, ALL)).collect();
     let (begin, end) =
