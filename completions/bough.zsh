@@ -683,7 +683,7 @@ local\:"The local date and time\: \`2026-03-02 11\:58\`"))' \
 '(--all-sessions)--project[The logs of all sessions of the current project, one after the other]' \
 '--all-sessions[The logs of all sessions of all agents]' \
 '--reverse[Print the oldest of the selected entries first]' \
-'(--graph --all --kind --filter --full --stat --format --raw --agents --order --skipped -f --follow)--prompts[List only the prompts, with their numbers for \`turn\:N\`]' \
+'(--graph --kind --filter --full --stat --format --raw --agents --order --skipped -f --follow)--prompts[List only the prompts, with their numbers for \`turn\:N\`]' \
 '(--raw)--full[Print whole texts, thinking, and tool calls with their arguments]' \
 '--stat[Print the number of bytes and tokens of each entry]' \
 '(--oneline --format --graph)--raw[Print the lines as stored]' \

@@ -12,7 +12,7 @@ use crate::store::project_folder::{contents, home_of};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,8 @@ enum What {
 ///
 /// Removes sessions that were last written before the given time, and earlier states of files that
 /// were archived before it and of which there is a later one. Blobs that nothing needs any more are
-/// deleted.
+/// deleted. `bough undo` does not bring them back: `--dry-run` shows first what would go, and of which
+/// sessions there is no other copy.
 #[derive(clap::Args, Debug)]
 struct PruneArgs {
     /// Keep what is newer than this: a date, or an age such as `1y`
@@ -365,18 +366,30 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let gone: Vec<&Item> = contents.items.iter().filter(|item| !is_wanted(item)).collect();
     if args.dry_run {
         for item in gone {
-            let line = format!("{}: {} ({})", item.session, item.origin().display(), item.archived);
+            let only = if is_only_copy(item) { ", the only copy" } else { "" };
+            let line = format!("{}: {} ({}{only})", item.session, item.origin().display(), item.archived);
             writeln!(ui.out(), "{}", text::one_line(&line))?;
         }
         return Ok(Exit::Done);
     }
+    let lost: HashSet<&str> =
+        gone.iter().filter(|item| is_only_copy(item)).map(|item| &*item.session).collect();
     let writer = archive.begin().map_err(|error| io_error(error, archive.folder()))?;
     let (states, bytes) = writer.prune(is_wanted).map_err(|error| io_error(error, archive.folder()))?;
     if !ui.look.quiet {
         let states = Count("state of a file", "states of files", states);
         ui.note(format_args!("removed {states} and {} of blobs", file_args::size(bytes)));
+        if !lost.is_empty() {
+            let lost = Count("session was", "sessions were", lost.len());
+            ui.note(format_args!("{lost} in the archive only, and there is no copy any more"));
+        }
     }
     Ok(Exit::Done)
+}
+
+/// Whether a state is that of a session's own file which is not where it was.
+fn is_only_copy(item: &Item) -> bool {
+    item.main && !item.origin().exists()
 }
 
 /// Which states of files stay: those of sessions that were written after a time, if they are the

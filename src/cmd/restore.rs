@@ -113,7 +113,13 @@ fn only<'f, 'i>(id: &str, found: &'f [Vec<&'i Item>], archive: &Archive) -> Resu
         [only] => Ok(only),
         [] => {
             let what = format!("no session `{}` in the archive {}", id, archive.folder().display());
-            Err(Failure::NotFound { what, hint: "`bough sessions --archived` lists them".into() })
+            let hint = match id.len() < locate::SHORTEST_ID {
+                true => {
+                    "four characters or more of an id name a session; `bough sessions --archived` lists them"
+                }
+                false => "`bough sessions --archived` lists them",
+            };
+            Err(Failure::NotFound { what, hint: hint.into() })
         }
         several => {
             let what = format!("`{}` begins the ids of {}", id, Count("session", "sessions", several.len()));

@@ -1,5 +1,6 @@
 //! Errors about files.
 
+use super::locate::SHORTEST_ID;
 use crate::format::Program;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ impl Error {
                 "see `bough help formats` for the known formats; `--input-format` forces one".into()
             }
             Error::NoneInFolder { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
-            Error::NoSession { word } if word.len() < 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            Error::NoSession { word } if word.len() < SHORTEST_ID && word.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
                 "four characters or more of an id name a session; `bough sessions --all` lists those of this machine".into()
             }
             Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
@@ -130,20 +131,24 @@ impl Error {
                     format!("`bough log {word}` shows what is in it")
                 }
             },
-            Error::SeveralSessions { candidates, .. } => {
-                let mut shown: Vec<String> = candidates.iter().take(8).map(|path| candidate(path)).collect();
-                if candidates.len() > shown.len() {
-                    shown.push(format!("… {} more", candidates.len() - shown.len()));
-                }
-                format!("it could be one of\n  {}", shown.join("\n  "))
-            }
+            Error::SeveralSessions { candidates, .. } => one_of(candidates, &|_| None),
             Error::Io { .. } | Error::Unlisted { .. } => return None,
         })
     }
 }
 
-/// Formats a file that an argument could mean, with a note if it contains no messages.
-fn candidate(path: &std::path::Path) -> String {
-    let note = if super::continued::is_stub(path) { " (no messages)" } else { "" };
-    format!("{}{note}", path.display())
+/// Says which files an argument could mean. `told` gives the words that tell one from the others, if there are any.
+pub fn one_of(candidates: &[PathBuf], told: &dyn Fn(&Path) -> Option<String>) -> String {
+    let row = |path: &PathBuf| {
+        let said = match super::continued::is_stub(path) {
+            true => Some("no messages".to_owned()),
+            false => told(path),
+        };
+        format!("{}{}", path.display(), said.map_or_else(String::new, |said| format!(" ({said})")))
+    };
+    let mut shown: Vec<String> = candidates.iter().take(8).map(row).collect();
+    if candidates.len() > shown.len() {
+        shown.push(format!("… {} more", candidates.len() - shown.len()));
+    }
+    format!("it could be one of\n  {}", shown.join("\n  "))
 }

@@ -3,7 +3,7 @@
 mod by_name;
 mod of_folder;
 
-pub use by_name::{agents_of_omp, has_id_in_name, session_named};
+pub use by_name::{SHORTEST_ID, agents_of_omp, has_id_in_name, session_named};
 pub use of_folder::{Worktrees, folder_of, folder_of_chats, folder_of_codex, is_same_folder, of_folder};
 pub(super) use of_folder::{folder_names, is_named};
 

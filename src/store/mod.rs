@@ -29,7 +29,7 @@ pub mod undo;
 mod worktrees;
 pub mod write;
 
-pub use error::Error;
+pub use error::{Error, one_of};
 pub use files::Files;
 pub use new_file::{NewFile, replace_file};
 pub use read::end::{End, has_changed};

@@ -482,7 +482,11 @@ fn as_document(
         note_left_out(left.images, left.thinking, left.results, ui);
     }
     Ok(match form {
-        Form::Txt => document::text(&title, &items),
+        // A prompt as its title would be there twice.
+        Form::Txt => {
+            let name = redaction.text(session.name.as_deref().unwrap_or_default());
+            document::text(&name, &items)
+        }
         Form::Html => {
             let (page, left) = pages::plain(&title, &items);
             if left > 0 {

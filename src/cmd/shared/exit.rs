@@ -134,7 +134,13 @@ fn exit_of(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
     }
     if let Some(error) = error.downcast_ref::<store::Error>() {
         let (exit, kind) = judge_store_error(error);
-        return (exit, kind, error.hint());
+        let hint = match error {
+            store::Error::SeveralSessions { candidates, .. } => {
+                Some(store::one_of(candidates, &super::session_arg::told_apart))
+            }
+            error => error.hint(),
+        };
+        return (exit, kind, hint);
     }
     let place = error.downcast_ref().and_then(|refusal| match refusal {
         ops::cherry_pick::Refusal::Place(error) => Some(error),

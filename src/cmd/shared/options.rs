@@ -20,8 +20,8 @@ pub(crate) struct Global {
     ///
     /// If omitted, bough uses the first argument if it names a session, then `BOUGH_SESSION`, then
     /// the session that the agent's own `--continue` would open: the newest of the current folder,
-    /// or of the nearest folder above it that has any. A part of a name is enough, and of a session
-    /// without a name a part of its first prompt.
+    /// or of the nearest folder above it that has any. A part of a name is enough; if no name has it,
+    /// a part of the first prompt.
     #[arg(short, long, global = true, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) session: Option<String>,
 

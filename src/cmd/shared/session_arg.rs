@@ -1,7 +1,7 @@
 //! Which session a command works on, and opening it.
 
 use super::options::Global;
-use super::words;
+use super::{time, words};
 use crate::cmd::Failure;
 use crate::model::Count;
 use crate::ops::{Snapshot, sessions};
@@ -111,6 +111,20 @@ pub(crate) fn title(path: &Path) -> Option<String> {
     let opened = store::open_ends(path, store::Options::default()).ok()?;
     let summary = sessions::summary(&opened.session, &opened.files).ok()?;
     Some(summary.title().to_owned()).filter(|title| !title.is_empty())
+}
+
+/// Returns the first prompt of a session, if it is near an end of its file.
+fn first_prompt(path: &Path) -> Option<String> {
+    let opened = store::open_ends(path, store::Options::default()).ok()?;
+    sessions::summary(&opened.session, &opened.files).ok()?.prompt
+}
+
+/// Returns what tells a session from others of the same name: its age, and its first prompt.
+pub(super) fn told_apart(path: &Path) -> Option<String> {
+    const PROMPT: usize = 48;
+    let age = time::age(time::of_file(path), time::now());
+    let prompt = first_prompt(path).map(|prompt| text::fit(&text::one_line(&prompt), PROMPT));
+    Some([age].into_iter().chain(prompt).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", "))
 }
 
 /// Starts a progress bar for reading some files.
@@ -341,8 +355,8 @@ fn only_one_here(global: &Global, candidates: &[PathBuf]) -> Option<PathBuf> {
 /// How many characters of a first prompt name a session at least.
 const PART_OF_PROMPT: usize = 4;
 
-/// Returns the session without a name whose first prompt contains a word, in whatever case: lists show the prompt
-/// in place of a name. Fails if there are several, and not just one of
+/// Returns the session whose first prompt contains a word, in whatever case: lists show the prompt in place of a
+/// name, and of Claude Code the last prompt may be the name. Fails if there are several, and not just one of
 /// the current project. Reads the ends of all files.
 fn by_first_prompt(global: &Global, word: &str) -> Result<Option<PathBuf>, store::Error> {
     if word.chars().count() < PART_OF_PROMPT {
@@ -350,7 +364,8 @@ fn by_first_prompt(global: &Global, word: &str) -> Result<Option<PathBuf>, store
     }
     let wanted = word.to_lowercase();
     let all = locate::stores(&global.roots).into_iter().flat_map(|store| locate::sessions(&store));
-    let has_it = |path: &PathBuf| title(path).is_some_and(|title| title.to_lowercase().contains(&wanted));
+    let has_it =
+        |path: &PathBuf| first_prompt(path).is_some_and(|prompt| prompt.to_lowercase().contains(&wanted));
     let candidates: Vec<PathBuf> = all.map(|found| found.path).filter(has_it).collect();
     match &candidates[..] {
         [] => Ok(None),

@@ -266,18 +266,26 @@ pub(crate) fn is_id_of_session(global: &Global, word: &str) -> bool {
 pub(crate) fn cut_session(word: &str) -> Option<(&str, &str)> {
     let (revision, session) = word.rsplit_once('@')?;
     let is_name = |first: char| first.is_alphanumeric() || matches!(first, '.' | '/' | '_');
-    let is_session = session.starts_with(is_name) && !["..", "::"].iter().any(|sign| session.contains(sign));
+    let is_session = session.starts_with(is_name) && !has_operator(session);
     (!revision.is_empty() && !revision.starts_with(":/") && is_session).then_some((revision, session))
+}
+
+/// Whether `..` or `::` is in a word, other than as the folder above in a path: `../other/s.jsonl`.
+fn has_operator(word: &str) -> bool {
+    let is_folder = |at: usize| (at == 0 || word[..at].ends_with('/')) && word[at + 2..].starts_with('/');
+    word.contains("::") || word.match_indices("..").any(|(at, _)| !is_folder(at))
 }
 
 /// Cuts `REV@SESSION`, or a range of which both ends name one session.
 fn cut_range(word: &str) -> Option<(Cow<'_, str>, &str)> {
     for sign in ["...", ".."] {
-        if let Some((from, to)) = word.split_once(sign)
-            && let (Some((from, session)), Some((to, other))) = (cut_session(from), cut_session(to))
-            && session == other
-        {
-            return Some((Cow::Owned(format!("{from}{sign}{to}")), session));
+        for (at, _) in word.match_indices(sign) {
+            if let (Some((from, session)), Some((to, other))) =
+                (cut_session(&word[..at]), cut_session(&word[at + sign.len()..]))
+                && session == other
+            {
+                return Some((Cow::Owned(format!("{from}{sign}{to}")), session));
+            }
         }
     }
     let (revision, session) = cut_session(word)?;
@@ -419,7 +427,33 @@ mod tests {
         check("@{-1}",                "-");
         check("HEAD@{1}",             "-");
         check("HEAD@",                "-");
+        check("9d1c@../s.jsonl",      "9d1c ../s.jsonl");
+        check("a..b@../../a/s.jsonl", "a..b ../../a/s.jsonl");
+        check("9d1c@/a/../s.jsonl",   "9d1c /a/../s.jsonl");
+        check("a@s..b",               "-");
+        check("a@s../b",              "-");
+        check("a@..b",                "-");
+        check("a@..",                 "-");
+        check("a@.../b",              "-");
         check("@..generator",         "-");
         check(":/mail me@home",       "-");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_range_may_name_one_session_at_both_ends() {
+        let check = |word: &str, wanted: &str| {
+            let got = cut_range(word).map_or("-".to_owned(), |(revision, session)| format!("{revision} {session}"));
+            assert_eq!(got, wanted, "{word}");
+        };
+        check("a@s1..b@s1",                 "a..b s1");
+        check("a@s1...b@s1",                "a...b s1");
+        check("a..b@s1",                    "a..b s1");
+        check("a@s1..b@s2",                 "a@s1..b s2");
+        check("a@../s.jsonl..b@../s.jsonl", "a..b ../s.jsonl");
+        check("a@../s.jsonl...b@../s.jsonl","a...b ../s.jsonl");
+        check("a..b@../s.jsonl",            "a..b ../s.jsonl");
+        check("HEAD@../s.jsonl",            "HEAD ../s.jsonl");
+        check("a..b",                       "-");
     }
 }

@@ -14,7 +14,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Modifier, Style};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// What was done with the list.
 pub(super) enum Picked {
@@ -220,7 +220,7 @@ impl Picker {
         for (place, (at, y)) in rows.into_iter().zip(area.y + head..).enumerate() {
             let Known { agent, title, project } = &known[place];
             let found = &self.found[at];
-            let age = time::age(time_of(found.modified()), self.now);
+            let age = time::age(time::of_file(&found.path), self.now);
             let size = found.path.metadata().map_or_else(|_| String::new(), |facts| size(facts.len()));
             let has_cursor = self.top + place == self.cursor;
             let sign = if has_cursor { if look.ascii { ">" } else { "›" } } else { " " };
@@ -268,9 +268,4 @@ impl Picker {
         buffer.set_stringn(area.x, y, keys, width, Style::new());
         None
     }
-}
-
-fn time_of(time: SystemTime) -> Time {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -1,6 +1,7 @@
 //! What an archive contains: its items, as the lines of the manifest name them.
 
 use super::is_hash;
+use crate::store::locate::SHORTEST_ID;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,7 @@ impl Contents {
         let is_exact = latest.iter().any(|item| item.session == word);
         let fits = |item: &&&Item| match is_exact {
             true => item.session == word,
-            false => word.len() >= 4 && item.session.starts_with(word),
+            false => word.len() >= SHORTEST_ID && item.session.starts_with(word),
         };
         let mut out: Vec<Vec<&Item>> = Vec::new();
         for item in latest.iter().filter(fits) {

@@ -8,8 +8,11 @@ use crate::store::read::search;
 use std::io::{self};
 use std::path::{Path, PathBuf};
 
-/// Finds the session that a word names over stores: by id, by unique prefix of an id (of four bytes or more), by
-/// exact name, by a unique part of a name.
+/// How many bytes of an id name a session at least.
+pub const SHORTEST_ID: usize = 4;
+
+/// Finds the session that a word names over stores: by id, by unique prefix of an id (of [`SHORTEST_ID`] bytes or more),
+/// by exact name, by a unique part of a name.
 ///
 /// Ids are those in the file names, or in the headers of files with other names; if there is none, also in those of the others. Names are searched
 /// for in the bytes of all files, however they are spelled there. Fails if no session or several
@@ -22,7 +25,7 @@ pub fn session_named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
         let id = session_id(&found.path);
         if id == word {
             exact.push(found.path.clone());
-        } else if word.len() >= 4 && id.starts_with(word) {
+        } else if word.len() >= SHORTEST_ID && id.starts_with(word) {
             begins.push(found.path.clone());
         }
     }
@@ -46,7 +49,7 @@ pub fn session_named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
             several => return one_that_says_something(word, several),
         }
     }
-    if word.len() >= 4
+    if word.len() >= SHORTEST_ID
         && let Some(left) = stores
             .iter()
             .flat_map(|store| crate::store::remains::remains(&store.root))
@@ -107,7 +110,7 @@ fn among_agents(sessions: &[Found], word: &str) -> Result<Option<PathBuf>, Error
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         if id == word || stem == word {
             exact.push(path);
-        } else if word.len() >= 4 && id.starts_with(word) {
+        } else if word.len() >= SHORTEST_ID && id.starts_with(word) {
             begins.push(path);
         }
     }
