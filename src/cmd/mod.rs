@@ -59,6 +59,8 @@ use std::ffi::OsString;
 /// Claude Code. It also reads those of Codex, Gemini CLI, Copilot CLI and OpenCode.
 #[derive(Parser, Debug)]
 #[command(name = "bough", version, max_term_width = 100, disable_help_subcommand = true)]
+// As in git, the last one counts: an alias has options that a user overrides.
+#[command(args_override_self = true)]
 pub struct Cli {
     #[command(flatten)]
     global: Global,
@@ -278,6 +280,7 @@ fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     let mut cli = Cli::command();
     let mut command = Global::augment_args(clap::Command::new("bough"))
         .version(env!("CARGO_PKG_VERSION"))
+        .args_override_self(true)
         .disable_help_subcommand(true);
     if let Some(named) = cli.find_subcommand_mut(first) {
         command = command.subcommand(std::mem::take(named));

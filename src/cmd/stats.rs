@@ -190,7 +190,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         (what, json) => shown.groups(what, by, json, ui)?,
     }
     if !is_page && !ui.look.json && args.by.iter().all(|by| by.has_tokens()) {
-        hint_prices(&sessions, ui);
+        hint_prices(&sessions, !args.by.is_empty(), ui);
     }
     if sessions.is_empty() && failures.is_empty() {
         return Ok(scope::none_found(ui));
@@ -198,9 +198,10 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     Ok(failures.or(Exit::Done))
 }
 
-/// Says how replies get a cost, if some have none.
-fn hint_prices(sessions: &[Row], ui: &mut Ui) {
-    let unpriced: u64 = sessions.iter().map(|row| row.sum.all_taken().unpriced).sum();
+/// Says how replies get a cost, if some have none. A total that the agent keeps itself says it all, but for groups.
+fn hint_prices(sessions: &[Row], is_grouped: bool, ui: &mut Ui) {
+    let counted = sessions.iter().map(|row| &row.sum).filter(|sum| is_grouped || !sum.is_agents_cost);
+    let unpriced: u64 = counted.map(|sum| sum.all_taken().unpriced).sum();
     if unpriced > 0 {
         let have = if unpriced == 1 { "has" } else { "have" };
         let replies = Count("reply", "replies", unpriced as usize);

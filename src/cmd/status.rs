@@ -89,15 +89,16 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         rows.push(("resume", text::one_line(&command)));
     }
     let tree = &session.tree;
+    let counts = branches::counts(session, &opened.files)?;
     rows.push((
         "tree",
         format!(
             "{} on {} · {} · {} · {}",
             Count("entry", "entries", tree.entries_in_tree().count()),
             Count("line", "lines", session.files[0].lines as usize),
-            Count("root", "roots", tree.roots().count()),
-            Count("branch point", "branch points", tree.branch_points().count()),
-            Count("branch", "branches", branches::count(session, &opened.files)?),
+            Count("root", "roots", counts.roots),
+            Count("branch point", "branch points", counts.points),
+            Count("branch", "branches", counts.branches),
         ),
     ));
     let faults = faults(opened, global)?;
@@ -244,7 +245,7 @@ pub(super) struct StatusRow {
     roots: usize,
     /// How many entries without children.
     leaves: usize,
-    /// How many entries with two or more children.
+    /// At how many entries branches of the conversation part.
     branch_points: usize,
     /// How many branches of the conversation.
     branches: usize,
@@ -290,6 +291,7 @@ impl StatusRow {
     fn read(opened: &Opened) -> anyhow::Result<StatusRow> {
         let (session, source) = (&opened.session, &opened.files);
         let tree = &session.tree;
+        let counts = branches::counts(session, source)?;
         let name = |ix: Option<Ix>| ix.map(|ix| ids::name(session, source, ix)).transpose();
         let mut heads = Map::new();
         for (reader, ix) in other_readers(session) {
@@ -307,8 +309,8 @@ impl StatusRow {
             lines: session.files[0].lines,
             roots: tree.roots().count(),
             leaves: tree.leaves().count(),
-            branch_points: tree.branch_points().count(),
-            branches: branches::count(session, source)?,
+            branch_points: counts.points,
+            branches: counts.branches,
             faults: BTreeMap::new(),
             alive: signs_of_life(opened).is_some(),
             program: session.program.map(|program| program.name()),

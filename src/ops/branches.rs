@@ -49,21 +49,39 @@ pub fn list(session: &Session, of: BranchRule) -> Vec<Branch> {
     list_in(session, &session.tree, of)
 }
 
-/// Returns the number of branches of the conversation: for Claude Code in bough's own thread, for
-/// other formats as stored.
-pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
-    if session.format == Format::Claude && !session.partial {
-        let reading = thread::read(session, source)?;
-        return Ok(count_in(session, &reading.tree()));
-    }
-    Ok(count_in(session, &session.tree))
+/// How many branches the conversation has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// The branches.
+    pub branches: usize,
+    /// The entries at which they part.
+    pub points: usize,
+    /// The entries with which they begin.
+    pub roots: usize,
 }
 
-/// Returns the number of branches of the conversation in a tree over the entries of a session.
-fn count_in(session: &Session, tree: &Tree) -> usize {
+/// Counts the branches of the conversation: for Claude Code in bough's own thread, for other formats as
+/// stored.
+pub fn counts(session: &Session, source: &dyn Source) -> io::Result<Counts> {
+    if session.format == Format::Claude && !session.partial {
+        let reading = thread::read(session, source)?;
+        return Ok(counts_in(session, &reading.tree()));
+    }
+    Ok(counts_in(session, &session.tree))
+}
+
+/// Returns the number of branches of the conversation, as [`counts()`] counts them.
+pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
+    Ok(counts(session, source)?.branches)
+}
+
+/// Counts the branches of the conversation in a tree over the entries of a session.
+fn counts_in(session: &Session, tree: &Tree) -> Counts {
     let forest = forest(session, tree, BranchRule::Conversation);
     let ways = Ways::build(&forest, session);
-    ways.tips().count()
+    let points = ways.children.iter().filter(|children| **children > 1).count();
+    let roots = forest.parents_first().filter(|ix| forest.parent(*ix).is_none()).count();
+    Counts { branches: ways.tips().count(), points, roots }
 }
 
 /// Returns the last entry of the conversation on each branch in a tree over the entries of a

@@ -85,13 +85,17 @@ fn by_part_of_name(all: &[Found], word: &str) -> Result<PathBuf, Error> {
         return Err(none());
     }
     let wanted = word.to_lowercase();
-    let is_called = |found: &&Found| {
-        let name = crate::store::open_ends(&found.path, crate::store::Options::default())
-            .ok()
-            .and_then(|opened| opened.session.name);
-        name.is_some_and(|name| name.to_lowercase().contains(&wanted))
+    let named = |found: &Found| {
+        let opened = crate::store::open_ends(&found.path, crate::store::Options::default()).ok()?;
+        let name = opened.session.name?.to_lowercase();
+        name.contains(&wanted).then(|| (found.path.clone(), name))
     };
-    let found: Vec<PathBuf> = all.iter().filter(is_called).map(|found| found.path.clone()).collect();
+    let mut found: Vec<(PathBuf, String)> = all.iter().filter_map(named).collect();
+    // A whole name is meant before a part of another.
+    if found.iter().any(|(_, name)| *name == wanted) {
+        found.retain(|(_, name)| *name == wanted);
+    }
+    let found: Vec<PathBuf> = found.into_iter().map(|(path, _)| path).collect();
     match found.as_slice() {
         [] => Err(none()),
         [only] => Ok(only.clone()),
