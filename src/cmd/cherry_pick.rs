@@ -21,8 +21,8 @@ use serde::Serialize;
 ///
 /// The copies get new ids and the current time. Each is the parent of the next, and the last one
 /// becomes HEAD. Their text stays the same. A tool call is copied with its result and with the
-/// other calls of its reply, even if only one of them is named. Labels, session settings, token
-/// counts and markers are not copied.
+/// other calls of its reply, even if only one of them is named. A range leaves out labels, session
+/// settings, markers, and entries that only count tokens.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough cherry-pick [OPTIONS] [SESSION] REV...")]
 pub struct Args {

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 /// Search the text of entries
 ///
 /// Searches entries on all branches: prompts, replies, thinking, tool arguments and results,
-/// summaries, names. Escapes are decoded; keys, ids and other fields are not searched. For each
+/// summaries, names, and attachments (`--kind user,assistant` leaves these out). Escapes are decoded; keys, ids and other fields are not searched. For each
 /// matching line of text, prints the entry, the branch (`@` for the path to HEAD, otherwise the
 /// label or leaf of the branch), the kind and the line. Exits with 1 if nothing matches. If a file
 /// can't be read, the exit status is that of the worst failure.

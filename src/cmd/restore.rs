@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 ///
 /// Puts a session and all that belongs to it back to where it was, byte for byte, with its times and
 /// modes. Each part is compared with the hash that it had when it was archived. Files that are there
-/// are not overwritten, unless `--allow=overwrite` is given. The restore is one operation, and `bough
-/// undo` undoes it.
+/// are not overwritten, unless `--allow=overwrite` is given; one that is overwritten keeps its mode.
+/// The restore is one operation, and `bough undo` undoes it.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The id of the session, or its beginning, as `bough sessions --archived` lists it

@@ -52,7 +52,11 @@ pub fn plan(
         Some(ix) if session.head.entry == Some(ix) => session.head.leaf,
         Some(ix) => Some(cherry_pick::parent_of_copies(session, ix)),
         None => {
-            if session.head.leaf.is_none() && !session.entries.is_empty() {
+            // After a pin on nothing the conversation begins anew.
+            if session.head.leaf.is_none()
+                && !session.entries.is_empty()
+                && !(session.format == Format::Claude && switch::claude::is_emptied(session))
+            {
                 revision::head(session)?;
             }
             session.head.leaf

@@ -93,6 +93,10 @@ pub fn plan(whole: Snapshot<'_>, what: What<'_>, fresh: &mut Ids, now: Time) -> 
         return Ok(dropped);
     }
     let removal = Removal::new(whole, gone)?;
+    if !removal.gone.contains(&true) {
+        // All of it is about kept entries.
+        return Ok(dropped);
+    }
     let tree = thread.tree();
     let ends = branches::tips(session, tree).into_iter().filter(|tip| removal.gone[tip.index()]).count();
     dropped.rests = choice.rests(&removal.gone);

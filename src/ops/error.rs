@@ -113,7 +113,7 @@ impl Error {
             Error::NoHead { .. } => "`bough log --all` shows what is in the file".into(),
             Error::Malformed { .. } => "see `bough help revisions` for how to name entries".into(),
             Error::Taken { .. } => "`--move` moves it".into(),
-            Error::Labeled { .. } => "`bough label --replace NAME REV` replaces the label".into(),
+            Error::Labeled { .. } => "`--replace` replaces it".into(),
             Error::NoPlace { instead, .. } => return instead.clone(),
             Error::BadLabel { .. } => "`bough label NAME [REV]` puts NAME on REV".into(),
             Error::ReadOnly { instead, .. } => return instead.map(str::to_owned),

@@ -58,9 +58,8 @@ impl<'s> Shown<'s> {
     }
 
     pub(super) fn all(&mut self, found: &[Ix], queued: &[Queued], out: &mut String) -> anyhow::Result<()> {
-        let args = self.search.args;
-        let (before, after) = (args.before_context.max(args.context), args.after_context.max(args.context));
-        if before == 0 && after == 0 {
+        let (before, after) = self.search.context();
+        if !self.search.has_context() {
             let mut queued = queued.iter().peekable();
             for entry in found {
                 let offset = self.session.span(*entry).offset;
@@ -223,6 +222,10 @@ impl<'s> Shown<'s> {
         let branch = paint(look, Ink::Branch, text::pad(&text::fit(branch, 14), 8));
         let kind = text::pad(kind.name(), 10);
         let _ = write!(head, "{id} {branch} {kind} ");
+        if self.search.has_context() {
+            // As in grep, it tells a match from its neighbors.
+            let _ = write!(head, "{mark} ");
+        }
         head
     }
 

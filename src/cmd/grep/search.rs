@@ -48,6 +48,17 @@ struct Sifted {
 }
 
 impl Search<'_> {
+    /// How many entries are printed before and after each match.
+    pub(super) fn context(&self) -> (usize, usize) {
+        let args = self.args;
+        (args.before_context.max(args.context), args.after_context.max(args.context))
+    }
+
+    /// Whether any entries are printed beside the matches.
+    pub(super) fn has_context(&self) -> bool {
+        self.context() != (0, 0)
+    }
+
     pub(super) fn file(&self, path: &Path) -> anyhow::Result<Outcome> {
         let args = self.args;
         let stored = Stored::search(path, self.pattern);

@@ -205,10 +205,14 @@ impl<'s> View<'s> {
         let role = format!("{:<10}", kind.name());
         used += 2 + text::width(&role);
         row.push_str("  ");
-        row.push_str(&paint(look, ink_of(kind), role));
+        row.push_str(&paint(look, ink_of(kind), &role));
         // A narrow row has better uses for the cells.
         if width >= 60 || self.date != DateStyle::Relative {
-            let age = format!("{}  ", self.date.column(self.session.entries.time(ix), self.now));
+            let age = self.date.column(self.session.entries.time(ix), self.now);
+            // Whole times fill their column, and so do the longest names and ages.
+            let is_full = !role.ends_with(' ') && !age.starts_with(' ');
+            let gap = if is_full || self.date != DateStyle::Relative { " " } else { "" };
+            let age = format!("{gap}{age}  ");
             used += text::width(&age);
             row.push_str(&paint(look, Ink::Quiet, age));
         }

@@ -129,7 +129,7 @@ fn can_be_followed(whole: Snapshot<'_>, turn: Ix) -> Result<(), Error> {
 }
 
 /// Returns whether a pin on nothing is active.
-fn is_emptied(session: &Session) -> bool {
+pub(in crate::ops) fn is_emptied(session: &Session) -> bool {
     ClaudeGraph::new(session).leaf().rule == Rule::Emptied
 }
 

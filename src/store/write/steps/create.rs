@@ -47,7 +47,7 @@ pub(crate) fn create(
         drop(file);
         let guard = Guard::take(path, false, options.force)?;
         crate::store::write::checks::look_for_handles(&guard, options)?;
-        return replace(&guard, &stamp, fill, None, options, record);
+        return replace(&guard, &stamp, fill, time, options, record);
     }
     // Declared before the file, so that a failure removes the folders after the file.
     let place = Place::make(path, record)?;
