@@ -342,7 +342,13 @@ fn verify(archive: &Archive, ui: &mut Ui) -> anyhow::Result<Exit> {
         let files = Count("file is", "files are", contents.latest().len());
         match bad.len() {
             0 => ui.note(format_args!("{files} whole")),
-            bad => ui.note(format_args!("{} not as it was archived", Count("blob is", "blobs are", bad))),
+            bad => {
+                ui.note(format_args!("{} not as it was archived", Count("blob is", "blobs are", bad)));
+                ui.hint(
+                    "`bough archive` stores a missing blob again if its session is still there; remove a \
+                     damaged one first",
+                );
+            }
         }
     }
     Ok(if bad.is_empty() && contents.unread == 0 { Exit::Done } else { Exit::No })

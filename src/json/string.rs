@@ -99,9 +99,10 @@ pub fn decode(raw: &[u8]) -> Cow<'_, str> {
         from += len;
     }
     out.truncate(to);
-    match String::from_utf8(out) {
-        Ok(text) => Cow::Owned(text),
-        Err(error) => Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    match simdutf8::basic::from_utf8(&out) {
+        // SAFETY: the bytes were just found to be UTF-8.
+        Ok(_) => Cow::Owned(unsafe { String::from_utf8_unchecked(out) }),
+        Err(_) => Cow::Owned(String::from_utf8_lossy(&out).into_owned()),
     }
 }
 

@@ -102,6 +102,12 @@ impl Archive {
         ["zst", "gz"].map(|ending| folder.join(format!("{rest}.{ending}")))
     }
 
+    /// Returns whether the blobs of an item, or its link, are there. Their content is not read.
+    fn has_blobs_of(&self, item: &Item) -> bool {
+        item.link.as_ref().is_none_or(|link| self.link(link).is_file())
+            && item.parts.iter().all(|part| self.blob(&part.sha256).is_file())
+    }
+
     /// Returns the path of a link.
     fn link(&self, name: &str) -> PathBuf {
         self.folder.join("links").join(name)

@@ -5,12 +5,12 @@ use super::{Args, Sort};
 use crate::cmd::archive;
 use crate::cmd::shared::options::Global;
 use crate::cmd::shared::{rows, time};
-use crate::cmd::{Exit, shared};
+use crate::cmd::{Exit, Failure, shared};
 use crate::model::Time;
 use crate::ops::sessions::Summary;
 use crate::store::archive::Item;
 use crate::store::locate;
-use crate::ui::Ui;
+use crate::ui::{Ui, text};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -136,7 +136,11 @@ fn note_moved(rows: &mut Vec<Row<'_>>, global: &Global) {
 
 /// Prints the sessions of the archive.
 pub(super) fn list(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let contents = archive::read(&archive::open(None)?)?;
+    if let [_, other, ..] = &args.folders[..] {
+        let what = format!("`{}`: expected one archive", text::one_line(&other.display().to_string()));
+        return Err(Failure::Usage { what, hint: String::new() }.into());
+    }
+    let contents = archive::read(&archive::open(args.folders.first().map(PathBuf::as_path))?)?;
     let now = time::now();
     let since = args.since.as_deref().map(|since| time::parse(since, now)).transpose()?;
     let until = args.until.as_deref().map(|until| time::parse(until, now)).transpose()?;

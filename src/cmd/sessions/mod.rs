@@ -54,7 +54,9 @@ pub struct Args {
     scope: Scope,
 
     /// List the sessions of the archive, which `bough archive` makes
-    #[arg(long, conflicts_with_all = ["folders", "cwd", "tree", "paths", "quick"])]
+    ///
+    /// A FOLDER is another archive.
+    #[arg(long, conflicts_with_all = ["cwd", "tree", "paths", "quick"])]
     archived: bool,
 
     /// List the sessions of Claude Code that are gone, with their prompts

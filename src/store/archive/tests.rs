@@ -123,6 +123,28 @@ fn a_flipped_bit_is_found() {
 }
 
 #[test]
+fn a_blob_that_is_gone_is_stored_again() {
+    let place = Place::new();
+    let bytes = random(5000);
+    place.put("one.jsonl", &bytes, 1);
+    place.add(&["one.jsonl"]).unwrap();
+    let archive = place.archive();
+    let item = archive.read().unwrap().items.remove(0);
+    for grown in [false, true] {
+        fs::remove_file(archive.blob(&item.parts[0].sha256)).unwrap();
+        let wanted = match grown {
+            true => [&bytes[..], b"more\n"].concat(),
+            false => bytes.clone(),
+        };
+        place.put("one.jsonl", &wanted, 1 + u64::from(grown));
+        place.add(&["one.jsonl"]).unwrap();
+        let last = archive.read().unwrap().items.pop().unwrap();
+        assert_eq!(place.unpack(&last).unwrap(), wanted, "{grown}");
+    }
+    assert!(place.add(&["one.jsonl"]).unwrap().iter().all(|added| added.is_known));
+}
+
+#[test]
 fn an_archive_that_was_stopped_at_any_call_goes_on() {
     let bytes = random(20_000);
     let mut calls = 0;

@@ -158,7 +158,8 @@ impl Writer {
         let (len, mtime) = (facts.len(), stamp::mtime(&facts));
         let mut state =
             State { facts, sha256: String::new(), parts: Vec::new(), link: None, added: Added::default() };
-        let known = self.latest.get(&wanted.file);
+        // A blob may be gone from the disk.
+        let known = self.latest.get(&wanted.file).filter(|item| self.archive.has_blobs_of(item));
         if known.is_some_and(|item| item.bytes == len && item.mtime == mtime) {
             state.added.is_known = true;
             return Ok(state);
