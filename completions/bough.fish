@@ -577,7 +577,7 @@ complete -c bough -n "__fish_bough_using_subcommand export" -l images -d 'Images
 small\t'Images up to 48 KiB'
 none\t'No images'"
 complete -c bough -n "__fish_bough_using_subcommand export" -l results -d 'Truncate tool results to this size, e.g. `2k` or `1M`' -r
-complete -c bough -n "__fish_bough_using_subcommand export" -l redact -d 'Choose what to redact: `credentials`, `paths`, `mail`, `hosts`' -r
+complete -c bough -n "__fish_bough_using_subcommand export" -l redact -d 'Redact credentials, and what is named: `paths`, `mail`, `hosts`' -r
 complete -c bough -n "__fish_bough_using_subcommand export" -l redact-report -d 'Write a report to this file, as JSON: which rule matched where, without the text' -r -F
 complete -c bough -n "__fish_bough_using_subcommand export" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand export" -l verbose -d 'Print more detail'

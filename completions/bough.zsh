@@ -422,7 +422,7 @@ jsonl\:"The whole session in its own format"))' \
 small\:"Images up to 48 KiB"
 none\:"No images"))' \
 '--results=[Truncate tool results to this size, e.g. \`2k\` or \`1M\`]:SIZE:_default' \
-'*--redact=[Choose what to redact\: \`credentials\`, \`paths\`, \`mail\`, \`hosts\`]::GROUPS:_default' \
+'*--redact=[Redact credentials, and what is named\: \`paths\`, \`mail\`, \`hosts\`]::GROUPS:_default' \
 '(--no-redact)--redact-report=[Write a report to this file, as JSON\: which rule matched where, without the text]:FILE:_files' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \

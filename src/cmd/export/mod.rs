@@ -105,10 +105,11 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     results: Option<usize>,
 
-    /// Choose what to redact: `credentials`, `paths`, `mail`, `hosts`
+    /// Redact credentials, and what is named: `paths`, `mail`, `hosts`
     ///
-    /// By default, `credentials`; but JSONL is redacted only with this option. `paths` turns the
-    /// home directory into `~`.
+    /// Credentials are redacted without it, too; but JSONL is redacted only with this option. `paths`
+    /// turns the home directory into `~`. `hosts` are those in addresses such as `https://…` and
+    /// `user@host`, and IP addresses.
     #[arg(long, value_name = "GROUPS", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "credentials")]
     redact: Option<Vec<String>>,
 

@@ -71,9 +71,9 @@ impl Redaction {
         if !is_on {
             return Ok(Redaction { redactor: None, found: Vec::new() });
         }
-        let mut groups = Vec::new();
-        let default = ["credentials".to_owned()];
-        for name in asked.filter(|asked| !asked.is_empty()).unwrap_or(&default) {
+        // Who names what else to hide does not want keys to be seen.
+        let mut groups = vec![Group::Credentials];
+        for name in asked.unwrap_or_default() {
             let Some((_, group)) = Group::ALL.iter().find(|(known, _)| known == name) else {
                 let known = Group::ALL.map(|(known, _)| format!("`{known}`")).join(", ");
                 return Err(Failure::Usage {
@@ -82,7 +82,9 @@ impl Redaction {
                 }
                 .into());
             };
-            groups.push(*group);
+            if !groups.contains(group) {
+                groups.push(*group);
+            }
         }
         let rules = config.redaction(&groups)?;
         Ok(Redaction { redactor: Some(Redactor::new(rules)), found: Vec::new() })
