@@ -176,7 +176,7 @@ _bough() {
             return 0
             ;;
         bough__append)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --kind --parent --role --type --hidden --keep --text --summary --dry-run --force --allow --wait --help [SESSION]"
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --kind --parent --role --type --hidden --keep --text --summary --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -338,7 +338,7 @@ _bough() {
             return 0
             ;;
         bough__branches)
-            opts="-s -q -v -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --points --contains --sort --date --all --order --dag --porcelain --ids --help [SESSION]"
+            opts="-s -q -v -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --points --contains --sort --date --all --order --dag --porcelain --ids --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -384,7 +384,7 @@ _bough() {
             return 0
             ;;
         bough__cat)
-            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --pretty --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --pretty --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -414,7 +414,7 @@ _bough() {
             return 0
             ;;
         bough__cherry__pick)
-            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --onto --from --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --wait --help <REV>..."
+            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --onto --from --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -580,7 +580,7 @@ _bough() {
             return 0
             ;;
         bough__context)
-            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --dropped --oneline --stat --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --dropped --oneline --stat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -610,7 +610,7 @@ _bough() {
             return 0
             ;;
         bough__convert)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --store --cwd --thinking --tools --no-source --anew --max-loss --dry-run --force --allow --wait --help [SESSION]"
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --store --cwd --thinking --tools --no-source --anew --max-loss --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -701,7 +701,7 @@ _bough() {
             return 0
             ;;
         bough__diff)
-            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --to --context --all --stat --name-only --side-by-side --exit-code --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --to --context --all --stat --name-only --side-by-side --exit-code --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -739,7 +739,7 @@ _bough() {
             return 0
             ;;
         bough__drop)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --others --failed --dry-run --force --allow --wait --help [REV]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --others --failed --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -777,7 +777,7 @@ _bough() {
             return 0
             ;;
         bough__export)
-            opts="-s -q -o -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --project --all --allow --force --plain --images --no-agents --front-matter --no-thinking --results --redact --no-redact --check --redact-report --help [REV]..."
+            opts="-s -q -o -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --project --all --allow --force --plain --images --no-agents --front-matter --no-thinking --results --redact --no-redact --check --redact-report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -850,7 +850,7 @@ _bough() {
             return 0
             ;;
         bough__export__branch)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --store --cwd --rewind --subtree --keep-ids --new-ids --dry-run --force --allow --wait --help [REV]..."
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --store --cwd --rewind --subtree --keep-ids --new-ids --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -925,7 +925,7 @@ _bough() {
             return 0
             ;;
         bough__fsck)
-            opts="-s -q -z -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --places --strict --porcelain --list-checks --explain --project --all --files-from --dry-run --force --allow --wait --help [FILE|FOLDER]..."
+            opts="-s -q -z -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --places --strict --porcelain --list-checks --explain --project --all --files-from --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -998,7 +998,7 @@ _bough() {
             return 0
             ;;
         bough__grep)
-            opts="-s -q -p -i -w -F -c -l -z -n -v -A -B -C -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --since --until --help <RE> [FILE]..."
+            opts="-s -q -p -i -w -F -c -l -z -n -v -A -B -C -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --since --until --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1083,7 +1083,7 @@ _bough() {
             return 0
             ;;
         bough__help)
-            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [COMMAND|TOPIC]..."
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1113,7 +1113,7 @@ _bough() {
             return 0
             ;;
         bough__join)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --head --conflicts --remove --dry-run --force --allow --wait --help [FILE]..."
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --head --conflicts --remove --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1185,7 +1185,7 @@ _bough() {
             return 0
             ;;
         bough__label)
-            opts="-s -q -d -m -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --delete --move --replace --dry-run --force --allow --wait --help [NAME]..."
+            opts="-s -q -d -m -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --delete --move --replace --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1223,7 +1223,7 @@ _bough() {
             return 0
             ;;
         bough__log)
-            opts="-s -q -p -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --project --files-from --all-sessions --reverse --max-count --skip --since --until --date --kind --filter --grep --prompts --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
+            opts="-s -q -p -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --project --files-from --all-sessions --reverse --max-count --skip --since --until --date --kind --filter --grep --prompts --full --stat --format --raw --dag --agents --order --skipped --follow --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1312,7 +1312,7 @@ _bough() {
             return 0
             ;;
         bough__man)
-            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --dir --help [DIR]"
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1349,7 +1349,7 @@ _bough() {
             return 0
             ;;
         bough__merge)
-            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --wait --help [REV]..."
+            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1395,7 +1395,7 @@ _bough() {
             return 0
             ;;
         bough__merge__base)
-            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --short --help [REV]..."
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --short --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1425,7 +1425,7 @@ _bough() {
             return 0
             ;;
         bough__migrate)
-            opts="-s -q -o -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --project --all --files-from --dry-run --force --allow --wait --help [FILE]..."
+            opts="-s -q -o -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --project --all --files-from --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1516,7 +1516,7 @@ _bough() {
             return 0
             ;;
         bough__move)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --map --copy --into --from --text --trust --dry-run --force --allow --wait --help [FOLDER]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --map --copy --into --from --text --trust --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1609,7 +1609,7 @@ _bough() {
             return 0
             ;;
         bough__op__log)
-            opts="-z -n -s -q -h --max-count --stat --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]..."
+            opts="-z -n -s -q -h --max-count --stat --session --input-format --no-pager --verbose --quiet --color --ascii --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1681,7 +1681,7 @@ _bough() {
             return 0
             ;;
         bough__redo)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --count --all --force --allow --wait --dry-run --help [SESSION]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --count --all --force --allow --wait --dry-run --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1727,7 +1727,7 @@ _bough() {
             return 0
             ;;
         bough__restore)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --to --dry-run --force --allow --wait --help <ID>"
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --to --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1779,7 +1779,7 @@ _bough() {
             return 0
             ;;
         bough__rev__parse)
-            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --verify --short --count --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --verify --short --count --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1809,7 +1809,7 @@ _bough() {
             return 0
             ;;
         bough__sessions)
-            opts="-s -q -p -n -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --archived --lost --agent --cwd --since --until --date --sort --max-count --tree --agents --quick --paths --help [FOLDER]..."
+            opts="-s -q -p -n -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --archived --lost --agent --cwd --since --until --date --sort --max-count --tree --agents --quick --paths --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1889,7 +1889,7 @@ _bough() {
             return 0
             ;;
         bough__show)
-            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --raw --text --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --raw --text --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1919,7 +1919,7 @@ _bough() {
             return 0
             ;;
         bough__slim)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --report --images --results --thinking --tool-use-result --subagents --custom --snapshots --before-compaction --budget --output --store --in-place --append --dry-run --force --allow --wait --help [SESSION]"
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --report --images --results --thinking --tool-use-result --subagents --custom --snapshots --before-compaction --budget --output --store --in-place --append --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1999,7 +1999,7 @@ _bough() {
             return 0
             ;;
         bough__stats)
-            opts="-s -q -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --by --to --since --until --help [FILE]..."
+            opts="-s -q -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --files-from --by --to --since --until --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2060,7 +2060,7 @@ _bough() {
             return 0
             ;;
         bough__status)
-            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]"
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2090,7 +2090,7 @@ _bough() {
             return 0
             ;;
         bough__switch)
-            opts="-s -q -c -m -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --create --move --replace --rewind --root --summary --dry-run --force --allow --wait --help [REV]..."
+            opts="-s -q -c -m -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --create --move --replace --rewind --root --summary --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2140,7 +2140,7 @@ _bough() {
             return 0
             ;;
         bough__tree)
-            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --all --project --select --filter --mouse --keys --size --help [SESSION]"
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --all --project --select --filter --mouse --keys --size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2186,7 +2186,7 @@ _bough() {
             return 0
             ;;
         bough__undo)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --count --to --all --file --force --allow --wait --dry-run --help [OP]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --count --to --all --file --force --allow --wait --dry-run --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -356,19 +356,19 @@ fn keep<'r>(rows: impl Iterator<Item = (usize, &'r &'r Row)>, is_kept: &mut [boo
     }
 }
 
-/// Returns the file that has the newest entry which the other has not.
+/// Returns the file that has the newest entry which the other has not; if neither has any, the newest other line.
 fn newest(first: &[Row], second: &[Row]) -> Heads {
     let (a, b) = (counts(first), counts(second));
-    let is_own = |row: &&&Row| {
-        let others = if row.span.file == 0 { &b } else { &a };
-        row.id.is_some() && !row.is_head_of_file && !others.contains_key(&row.hash)
+    let merged = merge(first, second);
+    let own = || {
+        merged.iter().rev().filter(|row| {
+            let others = if row.span.file == 0 { &b } else { &a };
+            !row.is_head_of_file && !others.contains_key(&row.hash)
+        })
     };
-    match merge(first, second).iter().rev().find(is_own) {
+    match own().find(|row| row.id.is_some()).or_else(|| own().next()) {
         Some(row) if row.span.file == 1 => Heads::Second,
-        Some(_) => Heads::First,
-        // Neither has any: they differ in notes, or not at all.
-        None if has_all(first, second) => Heads::First,
-        None => Heads::Second,
+        _ => Heads::First,
     }
 }
 

@@ -110,6 +110,15 @@ impl Copy {
         }
     }
 
+    /// Moves HEAD to one of its entries, as Claude Code notes it: in a line without a time.
+    fn point(&mut self, dice: &mut Dice) {
+        let id = &self.ids[dice.roll(self.ids.len() as u64) as usize];
+        self.lines.push(format!(
+            "{{\"type\":\"last-prompt\",\"lastPrompt\":\"p\",\"leafUuid\":\"{id}\",\"explicit\":true,\"sessionId\":\"s\"}}"
+        ));
+        self.head = Some(id.clone());
+    }
+
     fn text(&self) -> String {
         self.lines.join("\n") + "\n"
     }
@@ -123,6 +132,12 @@ fn pair(seed: u64) -> (Copy, Copy) {
     let count = 1 + dice.roll(6);
     base.go_on(0, count, &mut dice);
     let (mut a, mut b) = (base.clone(), base);
+    // Sometimes only HEAD was moved, in both.
+    if a.kind == 2 && seed.is_multiple_of(4) {
+        a.point(&mut dice);
+        b.point(&mut dice);
+        return (a, b);
+    }
     let (more, others) = (dice.roll(5), dice.roll(5));
     a.go_on(1, more, &mut dice);
     b.time += dice.roll(3);

@@ -1,7 +1,7 @@
 //! The first words of a Markdown text on one line, without its signs.
 
 /// How many bytes of a text are looked at for each character that is wanted.
-const SHARE: usize = 8;
+const SHARE: usize = 4;
 
 /// Returns the first words of a Markdown text, of about so many characters at most, on one line.
 ///
