@@ -34,8 +34,9 @@ use std::path::{Path, PathBuf};
 /// `prices` of the config file; the number of replies that still have none is shown. If a Claude
 /// Code session stores a total, that is its cost. An entry on several branches counts once, and so
 /// does a reply on several lines. Over several sessions, entries that a fork or a resumed session
-/// copied count once. Subagents are reported separately. With folders or `--all`, counts each
-/// session and the total. If a file can't be read, the exit status is that of the worst failure.
+/// copied count once. Subagents are reported separately (`agents` in JSON), and are part of the rows of
+/// tables. With folders or `--all`, counts each session and the total. If a file can't be read, the
+/// exit status is that of the worst failure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Files or folders to count; if omitted, the session
