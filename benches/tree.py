@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Measures `bough tree` in a terminal: opening, keys, memory.
 
-    benches/tree.py PROGRAM FILE [--keys N] [--less] [--follow LINES]
+    benches/tree.py PROGRAM FILE [--keys N] [--less] [--follow LINES] [--search WORD]
 
 Opens FILE in a terminal of 200 x 60 cells, waits for rows and then for the whole session, and presses keys one after the
 other, each after the frame of the one before: j, k, PgDn, PgUp, `]`, `[`, Left, Right, p, P, h. Prints the time to the first
 frame and to the whole, the 50th and 99th percentile and the most from a key to its frame, and the memory.
 With --less also the time to the first screen of `less` on the same file.
 
+With --search, instead: searches for WORD, and prints the time to the first match and to the last one, and the CPU, beside
+those of `bough grep` on the same file.
+
 With --follow, instead: follows a copy of FILE (pi's format) to which LINES entries are appended in each second. Prints the
 time from a key to the frame that has its effect, then the time from an appended entry to the frame that shows it.
 """
-import argparse, fcntl, json, os, pty, re, select, shutil, signal, struct, sys, termios, threading, time
+import argparse, fcntl, json, os, pty, re, resource, select, shutil, signal, struct, subprocess, sys, termios, threading, time
 
 ROWS, COLUMNS = 60, 200
 END = b"\x1b[?2026l"  # a frame ends
@@ -112,11 +115,11 @@ def percentiles(times):
     return f"{p(0.5):9.2f} ms, p99 {p(0.99):.2f}, most {p(1):.2f}"
 
 
-def follow(master, path, args):
-    grid, frame = Grid(), b""
+def shown(master, grid):
+    """Returns what shows the frames that come within a time, and gives when each came."""
+    frame = b""
 
     def frames(limit):
-        """Shows what comes within a time, and gives when each frame came."""
         nonlocal frame
         until = time.perf_counter() + limit
         while (left := until - time.perf_counter()) > 0:
@@ -130,7 +133,43 @@ def follow(master, path, args):
                 frame = frame[end:]
                 yield now
 
-    row = lambda: re.search(r"row ([0-9, \u202f]+) of", grid.line(0))
+    return frames
+
+
+def row_in(grid):
+    return re.search(r"row ([0-9, \u202f]+) of", grid.line(0))
+
+
+def search(master, path, args):
+    grid = Grid()
+    frames = shown(master, grid)
+    os.write(master, b"\x0c\x1b[H")
+    for _ in frames(1):
+        pass
+    at, first, last = row_in(grid).group(), None, None
+    before, began = cpu(args.pid), time.perf_counter()
+    os.write(master, b"/" + args.search.encode() + b"\r")
+    for now in frames(300):
+        if first is None and row_in(grid) and row_in(grid).group() != at:
+            first = now - began
+        said = re.search(r"match [0-9,]+ of [0-9,]+|the only match|not found", "\n".join(map(grid.line, range(ROWS))))
+        if said:
+            last = now - began
+            break
+    used = cpu(args.pid) - before
+    print(f"first match          {1000 * (first or 0):9.1f} ms")
+    print(f"all matches          {1000 * last:9.1f} ms, CPU {1000 * used:.0f} ms  ({said.group()})")
+    since, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([args.program, "grep", "-c", args.search, path], stdout=subprocess.DEVNULL)
+    took, now = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    grep = now.ru_utime + now.ru_stime - since.ru_utime - since.ru_stime
+    print(f"bough grep           {1000 * took:9.1f} ms, CPU {1000 * grep:.0f} ms  (CPU {used / grep:.2f} times)")
+
+
+def follow(master, path, args):
+    grid = Grid()
+    frames = shown(master, grid)
+    row = lambda: row_in(grid)
     os.write(master, b"\x0cf")
     for _ in frames(60):
         if "following" in grid.line(0) and "reading" not in grid.line(0):
@@ -157,15 +196,15 @@ def follow(master, path, args):
     os.write(master, b"h")
     for _ in frames(1):
         pass
-    shown, late = len(appender.times), []
+    seen, late = len(appender.times), []
     since, before, drawn = time.perf_counter(), cpu(args.pid), 0
     while time.perf_counter() - since < 8:
         for now in frames(1):
             drawn += 1
             found = [int(number) for number in re.findall(r"Arrived ([0-9]{6})", "\n".join(map(grid.line, range(ROWS))))]
-            if found and max(found) >= shown:
-                late += [now - appender.times[at] for at in range(shown, max(found) + 1)]
-                shown = max(found) + 1
+            if found and max(found) >= seen:
+                late += [now - appender.times[at] for at in range(seen, max(found) + 1)]
+                seen = max(found) + 1
             break
     print(f"entry to frame       {percentiles(late)}  ({len(late)} entries, {drawn} frames)")
     print(f"CPU                  {100 * (cpu(args.pid) - before) / (time.perf_counter() - since):9.0f} %")
@@ -180,6 +219,7 @@ def main():
     parser.add_argument("--keys", type=int, default=2000)
     parser.add_argument("--less", action="store_true")
     parser.add_argument("--follow", type=float)
+    parser.add_argument("--search")
     args = parser.parse_args()
     path = args.file
     if args.follow:
@@ -212,6 +252,12 @@ def main():
         os.write(master, b"q")
         os.waitpid(pid, 0)
         os.remove(path)
+        return
+    if args.search:
+        args.pid = pid
+        search(master, path, args)
+        os.write(master, b"q")
+        os.waitpid(pid, 0)
         return
     keys = [b"j", b"j", b"j", b"\x1b[6~", b"k", b"\x1b[5~", b"[", b"]", b"\x1b[D", b"\x1b[C", b"P", b"p", b"h", b"\x1b[5~", b"\x1b[5~"]
     times, before = [], cpu(pid)
