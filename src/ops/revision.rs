@@ -23,7 +23,7 @@
 
 use super::turns::{Prompt, Thread};
 use super::{Error, Snapshot};
-use crate::format::{Content, Format, Previous, Session, claude};
+use crate::format::{Content, Format, OtherKind, Previous, Session, claude};
 use crate::model::{Count, Flags, Ix, Key, Kind, Source, Tree, is_slip};
 use std::cell::OnceCell;
 
@@ -129,6 +129,22 @@ pub fn taken(word: &str) -> Option<&'static str> {
         return Some(RANGE);
     }
     ["~", "^", "@{"].iter().any(|sign| word.contains(sign)).then_some(ONE)
+}
+
+/// Says what is on a line that has no entry.
+fn what_is_on(session: &Session, line: u64) -> String {
+    let there = session.others.iter().find(|other| other.span.file == 0 && other.line == line);
+    let what = match there.map(|other| other.kind) {
+        Some(OtherKind::Header) => "the header",
+        Some(OtherKind::Title) => "the title",
+        Some(OtherKind::Pointer) => "a pointer to HEAD",
+        Some(OtherKind::Label) => "a label",
+        Some(OtherKind::Note) => "a note about the session, e.g. a prompt in its input queue",
+        Some(OtherKind::Unknown) => "what no agent reads",
+        Some(OtherKind::Blank) => "nothing",
+        None => return "there is no entry on that line".into(),
+    };
+    format!("there is no entry on that line, but {what}; `sed -n {line}p FILE` prints it")
 }
 
 /// HEAD, or why there is none.
@@ -381,7 +397,7 @@ fn whole_name(names: &Resolver<'_>, word: &str) -> Result<Option<Ix>> {
                     .entries
                     .on_line(0, line)
                     .map(Some)
-                    .ok_or_else(|| no("there is no entry on that line"));
+                    .ok_or_else(|| no(&what_is_on(session, line)));
             }
             _ => {}
         }
