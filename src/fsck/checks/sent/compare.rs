@@ -343,8 +343,10 @@ impl Compared<'_> {
         let copy = was.path.iter().rposition(|entry| self.images.first.contains_key(entry));
         let above_copy: HashSet<Ix> = was.path[..copy.map_or(0, |at| at + 1)].iter().copied().collect();
         let is_replaced = |entry: Ix| {
-            let is_read = self.images.on_path(entry).is_some_and(|image| self.new_tree.has(image));
-            old.entries.line(entry) < self.replaced && !is_read
+            let image = self.images.on_path(entry);
+            let is_read = image.is_some_and(|image| self.new_tree.has(image));
+            let is_before = image.is_some_and(|image| is.compaction.is_some_and(|by| image < by));
+            !is_read && (old.entries.line(entry) < self.replaced || is_before)
         };
         let joined = was.path.iter().any(|entry| self.relinked.contains(&old.entries.line(*entry)));
         let (mut missing, mut elsewhere): (Vec<Ix>, Vec<Ix>) = (Vec::new(), Vec::new());
@@ -414,7 +416,10 @@ impl Compared<'_> {
             .filter_map(|(entry, _)| self.images.was.get(entry).copied())
             .collect();
         let messages = sent.messages.iter().map(|(entry, _)| *entry).collect();
-        let after = Rc::new(SentAfter { said, hidden, messages, sent });
+        let new = &self.after.session.entries;
+        let is_back = |ix: &Ix| new.kind(*ix) == Kind::Compaction && came_back(*ix);
+        let compaction = sent.path.iter().copied().filter(is_back).max();
+        let after = Rc::new(SentAfter { said, hidden, messages, compaction, sent });
         self.sent_after.borrow_mut().add(end, after.clone());
         Ok(after)
     }

@@ -46,6 +46,8 @@ pub(super) struct SentAfter {
     pub(super) hidden: HashSet<Ix>,
     /// The new entries that are sent.
     pub(super) messages: HashSet<Ix>,
+    /// The last compaction on the path that the agent did not read before: Claude Code reads nothing before it.
+    pub(super) compaction: Option<Ix>,
 }
 
 /// What is sent at the places that were last asked for.
