@@ -123,7 +123,7 @@ pub(crate) struct FsckRow {
     warnings: u64,
     /// How many notes.
     infos: u64,
-    /// How many entries are on HEAD's path.
+    /// How many entries the agent loads at HEAD, bookkeeping included.
     reachable: usize,
     /// How many are after a repair.
     reachable_after: usize,
@@ -185,22 +185,15 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
     Ok(())
 }
 
-/// Returns how much of the sessions HEAD leads to. Without errors, the rest is on other branches;
-/// with errors, it may be lost.
+/// Returns how much of the sessions the agent loads at HEAD. Without errors, the rest is on other branches, or
+/// before a compaction; with errors, it may be lost.
 fn reach(total: &Total) -> String {
     let after = total.repaired.is_some() && total.reachable_after != total.reachable;
     let reached = if after { total.reachable_after } else { total.reachable };
-    if total.errors > 0 || total.entries == 0 {
-        let before = if after { format!(", {} before", grouped(total.reachable)) } else { String::new() };
-        let entries = Count("entry", "entries", total.entries);
-        return format!("{} of {entries} reachable from HEAD{before}", grouped(reached));
-    }
-    let before = if after { format!(" ({} before)", grouped(total.reachable)) } else { String::new() };
-    let path = format!("{} on HEAD's path{before}", Count("entry", "entries", reached));
-    match total.entries - reached {
-        0 => path,
-        others => format!("{path}, {} on other branches", grouped(others)),
-    }
+    let before = if after { format!(", {} before", grouped(total.reachable)) } else { String::new() };
+    let entries = Count("entry", "entries", total.entries);
+    let is = if total.errors > 0 || total.entries == 0 { "reachable from" } else { "loaded at" };
+    format!("{} of {entries} {is} HEAD{before}", grouped(reached))
 }
 
 /// A check: fsck --list-checks, fsck --explain.
