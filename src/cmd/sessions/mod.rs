@@ -230,6 +230,10 @@ fn print_rows(
 
 /// Says where there may be sessions, if none were found.
 fn hint_elsewhere(args: &Args, ui: &mut Ui) {
+    if args.since.is_some() || args.until.is_some() || args.agent.is_some() {
+        ui.hint("`--since`, `--until` and `--agent` leave sessions out");
+        return;
+    }
     if !args.scope.all && !args.scope.is_list() && args.folders.is_empty() {
         let hint = session_arg::moved_hint();
         ui.hint(hint.as_deref().unwrap_or("`--all` lists the sessions of all projects"));
