@@ -475,7 +475,7 @@ complete -c bough -n "__fish_bough_using_subcommand convert" -l ascii -d 'Draw w
 complete -c bough -n "__fish_bough_using_subcommand convert" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand convert" -l store -d 'Write it to the agent\'s store, and print the command that resumes it'
 complete -c bough -n "__fish_bough_using_subcommand convert" -l no-source -d 'Do not carry the lines of the old session in the new one'
-complete -c bough -n "__fish_bough_using_subcommand convert" -l anew -d 'Convert all turns, even if lines of an old session in the format of AGENT could come back'
+complete -c bough -n "__fish_bough_using_subcommand convert" -l anew -d 'Convert all messages, even if lines of an old session in the format of AGENT could come back'
 complete -c bough -n "__fish_bough_using_subcommand convert" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand convert" -l force -d 'Override safety checks'
 complete -c bough -n "__fish_bough_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -342,7 +342,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--json[Print JSON Lines, for scripts]' \
 '--store[Write it to the agent'\''s store, and print the command that resumes it]' \
 '--no-source[Do not carry the lines of the old session in the new one]' \
-'--anew[Convert all turns, even if lines of an old session in the format of AGENT could come back]' \
+'--anew[Convert all messages, even if lines of an old session in the format of AGENT could come back]' \
 '-n[Print exactly what would be written, and write nothing]' \
 '--dry-run[Print exactly what would be written, and write nothing]' \
 '--force[Override safety checks]' \

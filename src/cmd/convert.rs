@@ -78,7 +78,7 @@ pub struct Args {
     #[arg(long)]
     no_source: bool,
 
-    /// Convert all turns, even if lines of an old session in the format of AGENT could come back
+    /// Convert all messages, even if lines of an old session in the format of AGENT could come back
     #[arg(long)]
     anew: bool,
 
@@ -165,7 +165,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 pub(super) struct ConvertRow<'a> {
     /// The new file; null where it was printed, or nothing was written.
     file: Option<Cow<'a, str>>,
-    /// How many turns the new session has.
+    /// How many messages the new session has: prompts, replies and results.
     turns: usize,
     /// How many branches it has.
     branches: usize,
@@ -174,7 +174,7 @@ pub(super) struct ConvertRow<'a> {
     /// The tools that got another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     renamed: Option<Vec<RenamedRow<'a>>>,
-    /// How many lines of the session that this one was converted from came back; absent where all turns
+    /// How many lines of the session that this one was converted from came back; absent where all messages
     /// were converted.
     #[serde(skip_serializing_if = "Option::is_none")]
     came_back: Option<usize>,
@@ -256,7 +256,7 @@ fn report(
     let place = path.map_or(String::new(), |path| format!(" to {}", path.display()));
     let branches = Count("branch", "branches", made.branches);
     let verb = if is_done { "converted" } else { "would convert" };
-    ui.note(format_args!("{verb} {} on {branches}{place}", Count("turn", "turns", made.turns)));
+    ui.note(format_args!("{verb} {} on {branches}{place}", Count("message", "messages", made.turns)));
     for ((old, new), calls) in &made.renamed {
         ui.note(format_args!("renamed: {old} is now {new}, in {}", Count("call", "calls", *calls)));
     }
