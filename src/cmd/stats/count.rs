@@ -194,7 +194,7 @@ impl Counted {
             is_whole && what.iter().all(|by| matches!(by, By::Session | By::Project | By::Agent));
         for (names, mut sum) in stats::grouped_by(session, facts, fresh, group) {
             if is_together {
-                sum.take_own_total(session);
+                sum.take_own_total(fresh);
             }
             let group = by.entry(names.clone()).or_default();
             group.names = names;

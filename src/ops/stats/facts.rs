@@ -26,6 +26,9 @@ pub struct Facts {
     /// For each entry, by index, the hash that identifies it in a copy of the session; empty if the
     /// session is the only one.
     pub twins: Vec<u64>,
+    /// The entries that say of which entry of another session they are a copy, in order; empty if the session is
+    /// the only one.
+    pub forked: Vec<Ix>,
 }
 
 /// Something that used tokens.
@@ -110,6 +113,7 @@ impl Facts {
             reading.entry(entry)?;
         }
         let mut facts = reading.facts;
+        facts.forked.sort_unstable();
         facts.calls.sort_by_key(|call| call.entry);
         for spent in &mut facts.spent {
             // Agents store a cost of 0 for models whose price they do not know.
@@ -163,7 +167,11 @@ impl Reading<'_> {
         let session = self.session;
         let set_twin = |reading: &mut Self, said| {
             if let Some(place) = reading.facts.twins.get_mut(entry.index()) {
-                *place = twin(session, entry, line, said);
+                let (twin, is_forked) = twin(session, entry, line, said);
+                *place = twin;
+                if is_forked {
+                    reading.facts.forked.push(entry);
+                }
             }
         };
         match (session.format, session.entries.ty(entry)) {
@@ -457,11 +465,11 @@ pub fn touched_files(tool: &str, arguments: &[u8]) -> Vec<(String, bool)> {
     files
 }
 
-/// Returns the hash that identifies an entry in another session. A copy has the time and the
+/// Returns the hash that identifies an entry in another session, and whether the entry says of which it is a copy. A copy has the time and the
 /// content of the original, although it may have another id (a migrated session, a copy with new
 /// ids); without a time, the id is used, and without an id the line. `said` is the content or the
 /// summary; Claude Code copies the id, so that nothing else is needed.
-fn twin(session: &Session, entry: Ix, line: &[u8], said: Option<&[u8]>) -> u64 {
+fn twin(session: &Session, entry: Ix, line: &[u8], said: Option<&[u8]>) -> (u64, bool) {
     let entries = &session.entries;
     let key = entries.key(entry);
     let time = entries.time(entry);
@@ -473,12 +481,12 @@ fn twin(session: &Session, entry: Ix, line: &[u8], said: Option<&[u8]>) -> u64 {
             let original = line.get("forkedFrom").map(Members::new);
             let original = original.as_ref().map(|from| from.text("messageUuid")).unwrap_or_default();
             if !original.is_empty() {
-                return Key::hash(original.as_bytes()).0;
+                return (Key::hash(original.as_bytes()).0, true);
             }
         }
-        return key.0;
+        return (key.0, false);
     }
-    match said {
+    let hash = match said {
         Some(said) if time.is_some() => {
             let kind = entries.kind(entry) as u64;
             // The ends distinguish contents as well as the whole does.
@@ -489,7 +497,8 @@ fn twin(session: &Session, entry: Ix, line: &[u8], said: Option<&[u8]>) -> u64 {
         // Short ids of two sessions may be equal by chance, but not at the same millisecond.
         _ if key.is_some() => combined(&[key.0, time.0 as u64]),
         _ => combined(&[Key::hash(line).0, line.len() as u64]),
-    }
+    };
+    (hash, false)
 }
 
 /// Returns one hash of several numbers.

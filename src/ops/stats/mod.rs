@@ -7,10 +7,12 @@
 
 mod facts;
 mod groups;
+mod own_totals;
 mod prices;
 
 pub use facts::{Answer, Call, Facts, FileCall, Spent, touched_files};
 pub use groups::{Item, Models, grouped_by};
+use own_totals::OwnTotals;
 pub use prices::{Price, Prices};
 
 use crate::format::{Session, Usage};
@@ -98,20 +100,20 @@ impl Sum {
         let mut sums = [Sum::default()];
         count(session, facts, 0, &mut |_| Some(0), &mut |_| Some(0), &mut sums);
         let [mut sum] = sums;
-        sum.take_agents_cost(session, Before::default());
+        sum.take_total(agents_cost(session), Before::default());
         sum
     }
 
     /// Replaces the cost that the entries of a session add up to with the total that the agent itself
     /// keeps, if it keeps one: the entries are rarely complete. Only for the sum of the whole session.
-    pub fn take_own_total(&mut self, session: &Session) {
-        self.take_agents_cost(session, Before::default());
+    pub fn take_own_total(&mut self, fresh: &Fresh) {
+        self.take_total(fresh.own_total, Before::default());
     }
 
     /// Does the same in a sum over sessions, of which those before cost `before`.
-    fn take_agents_cost(&mut self, session: &Session, before: Before) {
-        if let Some(cost) = session.claude.cost.filter(|_| session.claude.agent.is_none()) {
-            self.taken.usage.cost = Some(before.cost.unwrap_or(0.0) + cost.0);
+    fn take_total(&mut self, total: Option<f64>, before: Before) {
+        if let Some(total) = total {
+            self.taken.usage.cost = Some(before.cost.unwrap_or(0.0) + total);
             self.taken.unpriced = before.unpriced;
             self.is_agents_cost = true;
         }
@@ -206,6 +208,11 @@ impl Sum {
     }
 }
 
+/// Returns the total cost that the agent itself keeps of a session.
+fn agents_cost(session: &Session) -> Option<f64> {
+    session.claude.cost.filter(|_| session.claude.agent.is_none()).map(|cost| cost.0)
+}
+
 impl Tool {
     fn join(&mut self, other: &Tool) {
         self.calls += other.calls;
@@ -242,6 +249,8 @@ pub struct Total {
     pub sessions: usize,
     entries: HashSet<u64, BuildKeyHasher>,
     spent: HashSet<u64, BuildKeyHasher>,
+    /// The totals that the agent keeps of the counted sessions.
+    own_totals: OwnTotals,
     /// Replies without tokens that were counted: a session that was converted has none, and its original may
     /// come later.
     bare: HashMap<u64, Bare, BuildKeyHasher>,
@@ -262,6 +271,8 @@ struct Bare {
 pub struct Fresh {
     entries: Vec<bool>,
     spent: Vec<bool>,
+    /// The total that the agent itself keeps of the session, as far as it was not counted with a copy of it.
+    own_total: Option<f64>,
 }
 
 /// The cost that was counted before a session.
@@ -280,9 +291,20 @@ impl Total {
     /// Counts the part of a session that was not counted before; returns which part that is.
     pub fn add(&mut self, session: &Session, facts: &Facts) -> Fresh {
         let before = Before { cost: self.sum.taken.usage.cost, unpriced: self.sum.taken.unpriced };
-        let fresh = self.add_between(session, facts, |_| true);
-        self.sum.take_agents_cost(session, before);
+        let mut fresh = self.add_between(session, facts, |_| true);
+        fresh.own_total = self.own_total(session, facts);
+        self.sum.take_total(fresh.own_total, before);
         fresh
+    }
+
+    /// Returns what the agent's own total of a session adds to those that were counted.
+    fn own_total(&mut self, session: &Session, facts: &Facts) -> Option<f64> {
+        let total = agents_cost(session)?;
+        let is_own = |spent: &&Spent| spent.is_reply && facts.forked.binary_search(&spent.entry).is_err();
+        let tokens = |spent: &Spent| spent.usage.map_or(0, |usage| usage.tokens());
+        let replies: Vec<(u64, u64)> =
+            facts.spent.iter().filter(is_own).map(|spent| (spent.twin, tokens(spent))).collect();
+        Some(self.own_totals.add(session.id().unwrap_or_default(), total, &replies))
     }
 
     /// Counts the part of a session that was not counted before and is in the wanted range of
@@ -297,6 +319,7 @@ impl Total {
                 .iter()
                 .map(|spent| (is_only || self.is_new(spent)) && in_time(spent.entry))
                 .collect(),
+            own_total: None,
         };
         // Without ids, two entries of one session may well be equal: only those of other sessions
         // count as seen.
