@@ -2,6 +2,7 @@
 
 use super::archive::{io_error, open, read};
 use super::shared::options::Global;
+use super::shared::utf8_path::utf8_path;
 use super::shared::write::{self, WriteArgs};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
@@ -39,6 +40,9 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if let Some(to) = &args.to {
+        utf8_path(&std::path::absolute(to)?)?;
+    }
     let archive = open(args.from.as_deref())?;
     let contents = read(&archive)?;
     let found = contents.session(&args.id);

@@ -18,6 +18,7 @@ pub(crate) mod table;
 pub(crate) mod template;
 pub(crate) mod thread_arg;
 pub(crate) mod time;
+pub(crate) mod utf8_path;
 pub(crate) mod verified;
 pub(crate) mod words;
 pub(crate) mod write;
