@@ -4,7 +4,7 @@ mod chimera;
 mod planner;
 
 use super::shared::options::Global;
-use super::shared::utf8_path::{NOT_UTF8, utf8_path};
+use super::shared::utf8_path::{NOT_UTF8, folder_path, utf8_path};
 use super::shared::write::{self, WriteArgs};
 use super::shared::{rows, session_arg};
 use super::{Exit, Failure};
@@ -176,25 +176,6 @@ fn wanted(args: &Args, global: &Global) -> anyhow::Result<Wanted> {
         trust: args.trust,
         allows_live: args.writing.force || args.writing.allow.0.live,
     })
-}
-
-/// Returns the absolute path of a folder, with symbolic links resolved as far as folders exist, as
-/// the agents see it.
-fn folder_path(path: &Path) -> anyhow::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::ParentDir => {
-                clean.pop();
-            }
-            part => clean.push(part),
-        }
-    }
-    let there = clean.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    let rest = clean.strip_prefix(there).unwrap_or(Path::new(""));
-    let real = there.canonicalize().unwrap_or_else(|_| there.to_owned());
-    Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
 }
 
 /// Returns the store in a folder, with the agent that keeps its sessions there.
