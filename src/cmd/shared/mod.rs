@@ -2,6 +2,7 @@
 //! write itself.
 
 pub(crate) mod after_move;
+pub(crate) mod archived_session;
 pub(crate) mod config;
 pub(crate) mod entry_json;
 pub(crate) mod exit;
