@@ -958,7 +958,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':id -- The id of the session, or its beginning, as `bough sessions --archived` lists it:_default' \
+':id -- The id of the session, or its beginning, as `bough sessions --archived` lists it; or the path that its file had, or its name:_default' \
 && ret=0
 ;;
 (rev-parse)

@@ -211,6 +211,7 @@ impl Change<'_> {
             log,
             group: None,
             quiet: write::WriteOptions::QUIET,
+            patience: write::WriteOptions::PATIENCE,
             keep_added: false,
             prove: None,
         };

@@ -4,6 +4,7 @@ mod copied_companions;
 mod report;
 
 use super::shared::options::Global;
+use super::shared::utf8_path::utf8_path;
 use super::shared::words::{self, Use};
 use super::shared::write::WriteArgs;
 use super::shared::{after_move, session_arg, time, write};
@@ -15,7 +16,7 @@ use crate::ops::{label, revision, switch};
 use crate::store;
 use crate::store::companions::{self, Companion};
 use crate::store::{Opened, locate};
-use crate::ui::{Ui, text};
+use crate::ui::Ui;
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
 use copied_companions::add_companions;
@@ -267,10 +268,7 @@ fn project_folder(folder: &Path) -> Option<PathBuf> {
 pub(super) fn real_folder(folder: &Path) -> anyhow::Result<String> {
     let error = |source| store::Error::Io { path: folder.to_owned(), source };
     let real = folder.canonicalize().map_err(error)?;
-    real.into_os_string().into_string().map_err(|path| {
-        let what = format!("`{}` is not UTF-8", text::one_line(&path.to_string_lossy()));
-        Failure::Usage { what, hint: String::new() }.into()
-    })
+    Ok(utf8_path(&real)?.to_owned())
 }
 
 /// Returns the folder in which the agent looks for the new session: that of the old one, if it is

@@ -1,14 +1,17 @@
 //! `bough restore`: puts a session of the archive back.
 
 use super::archive::{io_error, open, read};
+use super::shared::archived_session;
 use super::shared::options::Global;
+use super::shared::utf8_path::utf8_path;
 use super::shared::write::{self, WriteArgs};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::store::Files;
-use crate::store::archive::{Archive, Item, Unpacked};
+use crate::store::archive::{Archive, Archived, Contents, Item, Unpacked};
 use crate::store::locate;
+use crate::store::write::stamp;
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -20,9 +23,13 @@ use std::path::{Path, PathBuf};
 /// modes. Each part is compared with the hash that it had when it was archived. Files that are there
 /// are not overwritten, unless `--allow=overwrite` is given; one that is overwritten keeps its mode.
 /// The restore is one operation, and `bough undo` undoes it.
+///
+/// The archive may have several sessions of one id: copies, or one that was moved and archived again. The one whose
+/// file is missing is restored, if it is only one; otherwise the error lists their paths, and a path names one.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The id of the session, or its beginning, as `bough sessions --archived` lists it
+    /// The id of the session, or its beginning, as `bough sessions --archived` lists it; or the path that its file had, or
+    /// its name
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::archived))]
     id: String,
 
@@ -39,24 +46,31 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if let Some(to) = &args.to {
+        utf8_path(&std::path::absolute(to)?)?;
+    }
     let archive = open(args.from.as_deref())?;
     let contents = read(&archive)?;
-    let found = contents.session(&args.id);
-    let items = only(&args.id, &found, &archive)?;
-    if !args.writing.force && args.to.is_none() {
-        let main = items.iter().find(|item| item.main).unwrap_or(&items[0]);
-        refuse_second(main, global)?;
+    let named = archived_session::find(&contents, &args.id);
+    let session = only(&args.id, &named.sessions, &archive)?;
+    let main = session.main;
+    if !args.writing.force && !named.is_path && args.to.is_none() {
+        refuse_second(main, &contents, global)?;
     }
     let mut unpacked = Unpacked::new();
     let mut plan = Plan { verb: "restore".into(), keep_times: true, ..Plan::default() };
     let mut files = Files::new();
     let mut left = 0;
     // The session itself comes last, so that half a restore is not a session.
-    for item in items.iter().filter(|item| !item.main).chain(items.iter().filter(|item| item.main)) {
-        let Some(to) = target(item, items, args.to.as_deref()) else {
+    for item in session.items() {
+        let Some(to) = target(item, main, args.to.as_deref()) else {
             left += 1;
             continue;
         };
+        // Claude Code's file history belongs to all sessions of one id.
+        if !item.main && is_there(item, &to) {
+            continue;
+        }
         let copy = unpacked.add(&archive, item).map_err(|error| io_error(error, &item.origin()))?;
         let file = files.attach(&copy).map_err(|error| io_error(error, &copy))?;
         plan.changes.push(Change {
@@ -74,63 +88,85 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if args.writing.dry_run || ui.look.quiet {
         return Ok(Exit::Done);
     }
-    let main = items.iter().find(|item| item.main).and_then(|item| target(item, items, args.to.as_deref()));
-    let main = main.map_or(String::new(), |path| text::one_line(&path.display().to_string()));
+    let restored = target(main, main, args.to.as_deref()).unwrap_or_else(|| main.origin());
+    let restored = restored.display().to_string();
     ui.note(format_args!(
-        "restored {} of session {}: {main}",
+        "restored {} of session {}: {}",
         Count("file", "files", plan.targets.len()),
-        items[0].session
+        main.session,
+        text::one_line(&restored)
     ));
+    if let [_, _, ..] = named.sessions[..] {
+        let count = Count("session", "sessions", named.sessions.len());
+        let origin = main.origin().display().to_string();
+        ui.note(format_args!(
+            "note: {count} of the archive have this id; it is that of {}",
+            text::one_line(&origin)
+        ));
+    }
     if left > 0 {
         ui.note(format_args!("warning: {} outside of its folder not restored", Count("file", "files", left)));
     }
+    note_gone_project(main, &restored, args.to.is_some(), ui);
     if !done.op_id.is_empty() {
         ui.hint(format_args!("`bough undo {}` undoes it", done.op_id));
     }
     Ok(Exit::Done)
 }
 
+/// Says so if the working directory of a restored session does not exist any more: its agent lists it for no folder.
+fn note_gone_project(main: &Item, restored: &str, is_elsewhere: bool, ui: &mut Ui) {
+    let Some(cwd) = main.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_dir()) else { return };
+    ui.note(format_args!("note: its working directory does not exist any more: {}", text::one_line(cwd)));
+    if matches!(&*main.agent, "claude" | "pi" | "omp") {
+        let path = text::shell_word(restored);
+        ui.hint(format_args!("`bough move -s {path} --to DIR` gives it another"));
+    } else if !is_elsewhere {
+        ui.hint("`bough restore --to FOLDER` puts it into another folder");
+    }
+}
+
 /// Refuses to restore a session that was moved since: two would have its id.
-fn refuse_second(item: &Item, global: &Global) -> Result<(), Failure> {
+fn refuse_second(item: &Item, contents: &Contents, global: &Global) -> Result<(), Failure> {
     let stores = locate::stores(&global.roots);
     let Some(live) = locate::session_named(&stores, &item.session).ok().filter(|live| *live != item.origin())
     else {
         return Ok(());
     };
-    let what = format!(
-        "session {} was not lost: it is {}",
-        text::one_line(&item.session),
-        text::one_line(&live.display().to_string())
-    );
+    // One that was archived itself may be a copy.
+    let is_archived = contents.sessions().iter().any(|one| one.main.origin() == live);
+    let there = if is_archived { "has another file, which is still there:" } else { "was not lost: it is" };
+    let (id, live) = (text::one_line(&item.session), text::one_line(&live.display().to_string()));
+    let what = format!("session {id} {there} {live}");
     let hint =
         "`--to FOLDER` restores the archived one into another folder; `--force` restores it where it was";
     Err(Failure::Usage { what, hint: hint.into() })
 }
 
-/// Returns the files of the only session that was found.
-fn only<'f, 'i>(id: &str, found: &'f [Vec<&'i Item>], archive: &Archive) -> Result<&'f [&'i Item], Failure> {
-    match found {
-        [only] => Ok(only),
-        [] => {
-            let what = format!("no session `{}` in the archive {}", id, archive.folder().display());
-            let hint = match id.len() < locate::SHORTEST_ID {
-                true => {
-                    "four characters or more of an id name a session; `bough sessions --archived` lists them"
-                }
-                false => "`bough sessions --archived` lists them",
-            };
-            Err(Failure::NotFound { what, hint: hint.into() })
-        }
-        several => {
-            let what = format!("`{}` begins the ids of {}", id, Count("session", "sessions", several.len()));
-            Err(Failure::NotFound { what, hint: "give more of the id".into() })
-        }
+/// Returns the session that is meant of those that were found.
+fn only<'f, 'c>(
+    word: &str,
+    found: &'f [Archived<'c>],
+    archive: &Archive,
+) -> Result<&'f Archived<'c>, Failure> {
+    if found.is_empty() {
+        let what = format!("no session `{}` in the archive {}", word, archive.folder().display());
+        let hint = match word.len() < locate::SHORTEST_ID {
+            true => "four characters or more of an id name a session; `bough sessions --archived` lists them",
+            false => "`bough sessions --archived` lists them",
+        };
+        return Err(Failure::NotFound { what, hint: hint.into() });
     }
+    archived_session::choose(found).ok_or_else(|| archived_session::ambiguous(word, found))
+}
+
+/// Returns whether a file is as it was archived, judging by its size and time.
+fn is_there(item: &Item, path: &Path) -> bool {
+    path.metadata().is_ok_and(|facts| facts.len() == item.bytes && stamp::mtime(&facts) == item.mtime)
 }
 
 /// Returns where a file is restored; `None` if it has no place in another folder.
-fn target(item: &Item, items: &[&Item], to: Option<&Path>) -> Option<PathBuf> {
+fn target(item: &Item, main: &Item, to: Option<&Path>) -> Option<PathBuf> {
     let Some(to) = to else { return Some(item.origin()) };
-    let main = items.iter().find(|item| item.main)?.origin();
-    Some(to.join(item.origin().strip_prefix(main.parent()?).ok()?))
+    Some(to.join(item.origin().strip_prefix(main.origin().parent()?).ok()?))
 }

@@ -20,8 +20,8 @@ mod contents;
 mod unpack;
 mod writer;
 
-pub use contents::{Contents, Item, Part};
-pub use unpack::{Unpacked, is_unpacked};
+pub use contents::{Archived, Contents, Item, Part};
+pub use unpack::{Unpacked, is_damage, is_unpacked};
 pub use writer::{Added, Wanted};
 
 use super::write::stamp;
@@ -152,7 +152,7 @@ impl Archive {
         let latest = contents.latest();
         let changed = |item: &&Item| {
             let link = self.link(item.link.as_ref()?);
-            let error = self.unpack(item, &mut |_| Ok(())).err()?;
+            let (_, error) = self.unpack_parts(item, &mut |_| Ok(())).err()?;
             Some(Bad { item: (*item).clone(), blob: link, why: why(&error) })
         };
         out.extend(latest.par_iter().filter_map(changed).collect::<Vec<Bad>>());

@@ -132,6 +132,9 @@ impl Error {
                 }
             },
             Error::SeveralSessions { candidates, .. } => one_of(candidates, &|_| None),
+            Error::Io { source, .. } if super::archive::is_damage(source) => {
+                "`bough archive --verify` lists what is damaged in the archive; `-o FOLDER` names another archive".into()
+            }
             Error::Io { .. } | Error::Unlisted { .. } => return None,
         })
     }

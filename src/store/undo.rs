@@ -201,10 +201,11 @@ fn guard_of(
     }
     let omp = operation.format == "omp";
     let path = &step.path;
-    let mut guard = if options.dry_run { Guard::look(path)? } else { Guard::take(path, omp, options.force)? };
+    let mut guard =
+        if options.dry_run { Guard::look(path)? } else { Guard::take(path, omp, options.ignores_life())? };
     let own = step.after.as_ref().map(|after| after.mtime);
     look_around(&guard, path, step.kind != StepKind::Cut, own, options)?;
-    if !options.force && !options.allow.live {
+    if !options.ignores_life() {
         look_into_register(&guard)?;
     }
     let len = step.before.as_ref().map_or(0, |before| before.bytes);
@@ -658,6 +659,7 @@ pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
             log: None,
             group: None,
             quiet: WriteOptions::QUIET,
+            patience: WriteOptions::PATIENCE,
             keep_added: false,
             prove: None,
         };

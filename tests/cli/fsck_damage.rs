@@ -736,6 +736,7 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
         log: Some(&log),
         group: None,
         quiet: WriteOptions::QUIET,
+        patience: WriteOptions::PATIENCE,
         keep_added: false,
         prove: None,
     };

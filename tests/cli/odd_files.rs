@@ -111,6 +111,73 @@ fn a_folder_whose_name_is_not_utf_8_is_written_in() {
 }
 
 #[test]
+fn a_folder_that_sessions_can_t_name_is_refused_before_anything_is_written() {
+    let folder = OsString::from_vec(b"work-\xff\xfe".to_vec());
+    if fs::create_dir(tempfile::tempdir().unwrap().path().join(&folder)).is_err() {
+        return; // a file system that has no such names
+    }
+    let place = Place::new(&folder, "s.jsonl");
+    let store = place.top.path().join(".pi/agent/sessions/--work--");
+    fs::create_dir_all(&store).unwrap();
+    let session = store.join("s.jsonl");
+    fs::rename(place.work.join("s.jsonl"), &session).unwrap();
+    let session = session.to_str().unwrap();
+    assert_eq!(code(&place.run(&["archive"])), 0);
+    let below = |path: &str| {
+        let mut files = walk(&place.top.path().join(path));
+        files.sort();
+        files
+    };
+    let before = (below(".pi"), place.state());
+    let from = place.top.path().join("from");
+    let (from, dotted) = (from.to_str().unwrap(), place.work.join("projects"));
+    let mut map = OsString::from("/work=");
+    map.push(&place.work);
+    let there = place.work.as_os_str();
+    let word = |word: &str| OsString::from(word);
+    for words in [
+        vec![word("move"), word("-s"), word(session), word("--to"), word(".")],
+        vec![word("move"), word("-s"), word(session), word("--to"), word("sub/..")],
+        vec![word("move"), word("-s"), word(session), word("--to"), there.to_owned()],
+        vec![
+            word("move"),
+            word("-s"),
+            word(session),
+            word("--to"),
+            word("/w"),
+            word("--into"),
+            dotted.into(),
+        ],
+        vec![word("move"), word("/work"), word(".")],
+        vec![word("move"), there.to_owned(), word(from)],
+        vec![word("move"), word("--map"), map],
+        vec![word("export-branch"), word(session), word("--store"), word("--cwd"), word(".")],
+        vec![word("convert"), word(session), word("--to=claude"), word("--store"), word("--cwd"), word(".")],
+        vec![word("restore"), word("5e550001"), word("--to"), word("new")],
+    ] {
+        let output = place.command(&[]).args(&words).output().unwrap();
+        assert_eq!(code(&output), 2, "{words:?}: {}", said(&output));
+        assert!(
+            said(&output).contains("the path is not UTF-8, and sessions can't name it"),
+            "{}",
+            said(&output)
+        );
+        assert_eq!((below(".pi"), place.state()), before, "{words:?}");
+        assert!(!place.top.path().join(".claude").exists(), "{words:?}");
+    }
+}
+
+/// Returns the files below a folder, with their bytes.
+fn walk(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(
+            |path| if path.is_dir() { walk(&path) } else { vec![(path.clone(), fs::read(&path).unwrap())] },
+        )
+        .collect()
+}
+
+#[test]
 fn the_longest_names_are_written_or_refused() {
     let mut done = 0;
     for len in [200, 225, 230, 240, 249, 255] {

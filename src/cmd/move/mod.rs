@@ -4,6 +4,7 @@ mod chimera;
 mod planner;
 
 use super::shared::options::Global;
+use super::shared::utf8_path::{NOT_UTF8, folder_path, utf8_path};
 use super::shared::write::{self, WriteArgs};
 use super::shared::{rows, session_arg};
 use super::{Exit, Failure};
@@ -13,8 +14,10 @@ use crate::store::locate::{self, Store};
 use crate::store::write::Done;
 use crate::ui::{Ui, text};
 use clap::ValueHint;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use planner::{Planned, Planner, Wanted};
 use serde::Serialize;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Move sessions to another working directory
@@ -49,7 +52,7 @@ pub struct Args {
     to: Option<PathBuf>,
 
     /// Another folder that has a new name, e.g. `/Users/a=/home/a`; may be repeated
-    #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
+    #[arg(long, value_name = "OLD=NEW", value_parser = OsStringValueParser::new().try_map(pair))]
     map: Vec<(String, String)>,
 
     /// Copy the sessions, and leave the old ones where they are
@@ -82,7 +85,8 @@ pub struct Args {
     writing: WriteArgs,
 }
 
-fn pair(word: &str) -> Result<(String, String), String> {
+fn pair(word: OsString) -> Result<(String, String), String> {
+    let word = word.into_string().map_err(|_| NOT_UTF8.to_owned())?;
     match word.split_once('=') {
         Some((old, new)) if old.starts_with('/') && new.starts_with('/') => Ok((old.into(), new.into())),
         Some(_) => Err("both paths must be absolute".into()),
@@ -127,7 +131,7 @@ fn wanted(args: &Args, global: &Global) -> anyhow::Result<Wanted> {
             let Some(word) = global.session.as_deref() else {
                 return Err(usage("`--to` is for one session", "`-s SESSION` names it"));
             };
-            session = Some((session_arg::by_word(global, word)?, folder_path(to)?));
+            session = Some((session_arg::by_word(global, word)?, utf8_path(&folder_path(to)?)?.to_owned()));
         }
         (None, _) if global.session.is_some() => {
             return Err(usage(
@@ -137,9 +141,10 @@ fn wanted(args: &Args, global: &Global) -> anyhow::Result<Wanted> {
         }
         (None, [old, new]) => {
             let (given, real) = (std::path::absolute(old)?, folder_path(old)?);
-            let new = utf8(&folder_path(new)?)?;
-            map.add(&utf8(&real)?, &new);
-            map.add(&utf8(&given)?, &new);
+            let new = folder_path(new)?;
+            let new = utf8_path(&new)?;
+            map.add(utf8_path(&real)?, new);
+            map.add(utf8_path(&given)?, new);
         }
         (None, []) if !args.map.is_empty() => {}
         _ => {
@@ -157,6 +162,10 @@ fn wanted(args: &Args, global: &Global) -> anyhow::Result<Wanted> {
         None => locate::writable_stores(&global.roots).into_iter().chain(chimera::store()).collect(),
     };
     let into = args.into.as_deref().map(store_at_new).transpose()?;
+    if let Some(into) = &into {
+        // Sessions name files of theirs that are in the store.
+        utf8_path(&into.root)?;
+    }
     Ok(Wanted {
         map,
         session,
@@ -166,32 +175,6 @@ fn wanted(args: &Args, global: &Global) -> anyhow::Result<Wanted> {
         text: args.text,
         trust: args.trust,
         allows_live: args.writing.force || args.writing.allow.0.live,
-    })
-}
-
-/// Returns the absolute path of a folder, with symbolic links resolved as far as folders exist, as
-/// the agents see it.
-fn folder_path(path: &Path) -> anyhow::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::ParentDir => {
-                clean.pop();
-            }
-            part => clean.push(part),
-        }
-    }
-    let there = clean.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    let rest = clean.strip_prefix(there).unwrap_or(Path::new(""));
-    let real = there.canonicalize().unwrap_or_else(|_| there.to_owned());
-    Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
-}
-
-fn utf8(path: &Path) -> anyhow::Result<String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| {
-        let what = format!("{}: the path is not UTF-8, and sessions can't name it", path.display());
-        Failure::Usage { what, hint: String::new() }.into()
     })
 }
 

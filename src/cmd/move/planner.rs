@@ -24,7 +24,7 @@ pub(super) struct Wanted {
     /// The folders that have new names.
     pub(super) map: PathMap,
     /// The only session, and its new working directory.
-    pub(super) session: Option<(PathBuf, PathBuf)>,
+    pub(super) session: Option<(PathBuf, String)>,
     pub(super) stores: Vec<Store>,
     /// The store that gets the sessions, if it is another one.
     pub(super) into: Option<Store>,

@@ -8,7 +8,7 @@ use crate::cmd::shared::{rows, time};
 use crate::cmd::{Exit, Failure, shared};
 use crate::model::Time;
 use crate::ops::sessions::Summary;
-use crate::store::archive::Item;
+use crate::store::archive::{Archived, Item};
 use crate::store::locate;
 use crate::ui::{Ui, text};
 use serde::Serialize;
@@ -113,25 +113,30 @@ fn modified(item: &Item) -> Time {
     Time(item.mtime / 1_000_000)
 }
 
-/// Notes which sessions are in another place of a store now. Of one that was archived at several places, the last
-/// counts.
-fn note_moved(rows: &mut Vec<Row<'_>>, global: &Global) {
+/// Notes which sessions are in another place of a store now.
+fn note_moved(rows: &mut [Row<'_>], global: &Global) {
     let stores = locate::stores(&global.roots);
     let live: HashSet<String> =
         stores.iter().flat_map(locate::sessions).map(|found| locate::session_id(&found.path)).collect();
-    // One that is there counts more than one that was archived later.
-    let rank = |exists: bool, item: &Item| (exists, item.archived.clone());
-    let mut last: HashMap<&str, (bool, &Item)> = HashMap::new();
-    for row in rows.iter() {
-        let known = last.entry(&row.item.session).or_insert((row.exists, row.item));
-        if rank(row.exists, row.item) >= rank(known.0, known.1) {
-            *known = (row.exists, row.item);
-        }
-    }
-    rows.retain_mut(|row| {
+    for row in rows {
         row.is_elsewhere = !row.exists && live.contains(&row.item.session);
-        row.exists || std::ptr::eq(last[&*row.item.session].1, row.item)
-    });
+    }
+}
+
+/// Returns the sessions that are listed. One whose file is gone is left out only if all of it is in another one that is
+/// listed: one that is still there, or that was archived later.
+fn listed<'c>(all: &[Archived<'c>]) -> Vec<&'c Item> {
+    let mut of_id: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, one) in all.iter().enumerate() {
+        of_id.entry(&one.main.session).or_default().push(at);
+    }
+    let is_listed = |at: usize| {
+        let twins = &of_id[&*all[at].main.session];
+        let stays = |other: &usize| *other != at && (*other > at || !all[*other].is_missing());
+        let is_in = |other: &usize| stays(other) && all[at].is_contained_in(&all[*other]);
+        twins.len() == 1 || !all[at].is_missing() || !twins.iter().any(is_in)
+    };
+    (0..all.len()).filter(|at| is_listed(*at)).map(|at| all[at].main).collect()
 }
 
 /// Prints the sessions of the archive.
@@ -145,12 +150,12 @@ pub(super) fn list(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<
     let since = args.since.as_deref().map(|since| time::parse(since, now)).transpose()?;
     let until = args.until.as_deref().map(|until| time::parse(until, now)).transpose()?;
     let is_wanted = |item: &&Item| {
-        item.main
-            && args.agent.as_ref().is_none_or(|agent| *agent == item.agent)
+        args.agent.as_ref().is_none_or(|agent| *agent == item.agent)
             && since.is_none_or(|since| modified(item) >= since)
             && until.is_none_or(|until| modified(item) <= until)
     };
-    let mut rows: Vec<Row<'_>> = contents.latest().into_iter().filter(is_wanted).map(Row::new).collect();
+    let sessions = contents.sessions();
+    let mut rows: Vec<Row<'_>> = listed(&sessions).into_iter().filter(is_wanted).map(Row::new).collect();
     if rows.iter().any(|row| !row.exists) {
         note_moved(&mut rows, global);
     }

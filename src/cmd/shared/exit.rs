@@ -217,7 +217,7 @@ fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option
             (Exit::NotFound, "not-found")
         }
         Refusal::AmbiguousOperation { .. } => (Exit::NotFound, "ambiguous"),
-        Refusal::Alive { .. } | Refusal::Locked { .. } => (Exit::Refused, "alive"),
+        Refusal::Alive { .. } | Refusal::HeldOpen { .. } | Refusal::Locked { .. } => (Exit::Refused, "alive"),
         Refusal::Changed { .. } | Refusal::MovedOn { .. } => (Exit::Refused, "changed"),
         Refusal::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             (Exit::Io, "permission")

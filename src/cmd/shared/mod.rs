@@ -2,6 +2,7 @@
 //! write itself.
 
 pub(crate) mod after_move;
+pub(crate) mod archived_session;
 pub(crate) mod config;
 pub(crate) mod entry_json;
 pub(crate) mod exit;
@@ -18,6 +19,7 @@ pub(crate) mod table;
 pub(crate) mod template;
 pub(crate) mod thread_arg;
 pub(crate) mod time;
+pub(crate) mod utf8_path;
 pub(crate) mod verified;
 pub(crate) mod words;
 pub(crate) mod write;

@@ -1,7 +1,7 @@
 //! Which session a command works on, and opening it.
 
 use super::options::Global;
-use super::{time, words};
+use super::{archived_session, time, words};
 use crate::cmd::Failure;
 use crate::model::Count;
 use crate::ops::{Snapshot, sessions};
@@ -378,14 +378,19 @@ fn by_first_prompt(global: &Global, word: &str) -> Result<Option<PathBuf>, store
 }
 
 /// Returns the file of a session of the archive that a word names, unpacked; `None` if the archive
-/// has no such session, or several.
+/// has no such session, or several with different ids. Fails if several have one id, and it is not clear
+/// which of them is meant.
 pub(super) fn archived(word: &str) -> anyhow::Result<Option<PathBuf>> {
     let Some(archive) = Archive::of_user().filter(Archive::exists) else { return Ok(None) };
     let io = |source| store::Error::Io { path: archive.folder().to_owned(), source };
     let contents = archive.read().map_err(io)?;
-    match contents.session(word).as_slice() {
-        [only] => Ok(Some(archive.unpack_to_read(only).map_err(io)?)),
-        _ => Ok(None),
+    let sessions = archived_session::by_path_or_id(&contents, word).sessions;
+    match (archived_session::choose(&sessions), &sessions[..]) {
+        (Some(only), _) => Ok(Some(archive.unpack_to_read(only).map_err(io)?)),
+        (None, [first, others @ ..]) if others.iter().all(|one| one.main.session == first.main.session) => {
+            Err(archived_session::ambiguous(word, &sessions).into())
+        }
+        (None, _) => Ok(None),
     }
 }
 

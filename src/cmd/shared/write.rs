@@ -42,7 +42,8 @@ pub(crate) struct WriteArgs {
     ///
     /// If a session changed a moment ago, bough waits until it has been quiet for 2 seconds, and goes
     /// on with what is there then. If it has not been quiet after 15 seconds, or as many as are given,
-    /// nothing is written.
+    /// nothing is written. With `--allow=live`, bough waits as long for a program that holds the file
+    /// open for writing, before it gives up to replace it.
     #[arg(long, value_name = "SECONDS", default_value_t = 15.0, hide_default_value = true, value_parser = seconds)]
     pub(crate) wait: f64,
 }
@@ -377,6 +378,7 @@ pub(crate) fn options<'a>(
         log,
         group: None,
         quiet: WriteOptions::QUIET,
+        patience: Duration::from_secs_f64(writing.wait),
         keep_added: false,
         prove,
     }

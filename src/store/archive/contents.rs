@@ -1,7 +1,6 @@
 //! What an archive contains: its items, as the lines of the manifest name them.
 
 use super::is_hash;
-use crate::store::locate::SHORTEST_ID;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -89,38 +88,80 @@ impl Contents {
         out.into_iter().map(|at| &self.items[at]).collect()
     }
 
-    /// Returns the files of the sessions whose id is, or begins with, a word of four letters or
-    /// more, by session; those of one store first.
-    pub fn session(&self, word: &str) -> Vec<Vec<&Item>> {
+    /// Returns the sessions, each with the files that belong to it, in the order in which they were archived. Two session
+    /// files with one id are two sessions: copies, or one that was moved.
+    pub fn sessions(&self) -> Vec<Archived<'_>> {
         let latest = self.latest();
-        let is_exact = latest.iter().any(|item| item.session == word);
-        let fits = |item: &&&Item| match is_exact {
-            true => item.session == word,
-            false => word.len() >= SHORTEST_ID && item.session.starts_with(word),
-        };
-        let mut out: Vec<Vec<&Item>> = Vec::new();
-        for item in latest.iter().filter(fits) {
-            let same = |other: &&Item| other.session == item.session && other.store == item.store;
-            match out.iter_mut().find(|group| group.first().is_some_and(same)) {
-                Some(group) => group.push(item),
-                None => out.push(vec![item]),
-            }
+        let mut of_id: HashMap<(&Path, &str), Vec<&Item>> = HashMap::new();
+        for item in &latest {
+            of_id.entry((&item.store, &item.session)).or_default().push(item);
         }
-        out.retain(|group| group.iter().any(|item| item.main));
-        out.iter_mut().for_each(keep_newest_place);
-        out
+        let files_of = |main: &'_ Item| of_id[&(&*main.store, &*main.session)].clone();
+        latest.iter().filter(|item| item.main).map(|main| Archived::new(main, &files_of(main))).collect()
     }
 }
 
-/// Of a session that was archived in several folders, because it was moved, keeps the files of the last one.
-fn keep_newest_place(items: &mut Vec<&Item>) {
-    let folder = |item: &Item| item.origin().parent().map(Path::to_owned).unwrap_or_default();
-    let mains = || items.iter().enumerate().filter(|(_, item)| item.main);
-    let Some((_, newest)) = mains().max_by_key(|(at, item)| (item.archived.clone(), *at)) else { return };
-    let newest = folder(newest);
-    let old: Vec<PathBuf> =
-        mains().map(|(_, item)| folder(item)).filter(|folder| *folder != newest).collect();
-    let is_old =
-        |path: &Path| !path.starts_with(&newest) && old.iter().any(|folder| path.starts_with(folder));
-    items.retain(|item| !is_old(&item.origin()));
+/// A session of the archive: a session file, and the files that belong to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Archived<'c> {
+    /// The session file.
+    pub main: &'c Item,
+    /// The other files, in the order in which they were archived.
+    pub files: Vec<&'c Item>,
+}
+
+impl<'c> Archived<'c> {
+    /// `all` are all files of the store with the id of the session. A file belongs to the session to whose file it is
+    /// nearest; to all of them if it is near none, as the file history of Claude Code is.
+    fn new(main: &'c Item, all: &[&'c Item]) -> Archived<'c> {
+        let mains: Vec<PathBuf> = all.iter().filter(|item| item.main).map(|item| item.origin()).collect();
+        let own = main.origin();
+        let is_its = |item: &&&Item| {
+            let path = item.origin();
+            let nearest = mains.iter().map(|main| nearness(main, &path)).max().unwrap_or(0);
+            !item.main && nearness(&own, &path) == nearest
+        };
+        Archived { main, files: all.iter().filter(is_its).copied().collect() }
+    }
+
+    /// Returns all files, the session file last.
+    pub fn items(&self) -> impl Iterator<Item = &'c Item> {
+        self.files.iter().copied().chain([self.main])
+    }
+
+    /// Returns whether the session file is gone from where it was.
+    pub fn is_missing(&self) -> bool {
+        !self.main.origin().exists()
+    }
+
+    /// Returns whether another session has everything of this one, so that nothing is lost without it. Only compares
+    /// hashes: if it says no, it may be so nevertheless.
+    pub fn is_contained_in(&self, other: &Archived<'_>) -> bool {
+        let has = |item: &Item| {
+            let name = self.name_of(item);
+            other.files.iter().any(|file| other.name_of(file) == name && begins_with(file, item))
+        };
+        begins_with(other.main, self.main) && self.files.iter().all(|item| has(item))
+    }
+
+    /// Returns the path of a file from the folder of the session file.
+    fn name_of(&self, item: &Item) -> PathBuf {
+        let (main, path) = (self.main.origin(), item.origin());
+        main.parent().and_then(|folder| path.strip_prefix(folder).ok()).map_or(path.clone(), Path::to_owned)
+    }
+}
+
+/// Returns how near a file is to a session file: how long the path is that they share, if it is the folder of the
+/// session file, or the one that is named as it is; 0 if neither.
+fn nearness(main: &Path, file: &Path) -> usize {
+    let near = [Some(main.with_extension("")), main.parent().map(Path::to_owned)];
+    let shared = near.into_iter().flatten().find(|folder| file.starts_with(folder));
+    shared.map_or(0, |folder| folder.components().count())
+}
+
+/// Returns whether the content of a file is, or begins with, that of another, as far as hashes say.
+fn begins_with(file: &Item, beginning: &Item) -> bool {
+    let is_beginning =
+        || beginning.link.is_none() && file.link.is_none() && file.parts.starts_with(&beginning.parts);
+    file.sha256 == beginning.sha256 || is_beginning()
 }

@@ -100,6 +100,73 @@ fn many_small_additions_do_not_stay_many_parts() {
     assert_eq!(place.unpack(&last).unwrap(), bytes);
 }
 
+/// A state of a file with some parts; the session file is called `s.jsonl`.
+fn state(path: &str, parts: &[&str]) -> Item {
+    let parts: Vec<Part> = parts.iter().map(|part| Part { sha256: (*part).into(), bytes: 1 }).collect();
+    let sha256 = parts.iter().map(|part| part.sha256.as_str()).collect();
+    Item {
+        archived: String::new(),
+        agent: "claude".into(),
+        session: "s".into(),
+        store: "/store".into(),
+        path: path.into(),
+        main: path.ends_with("s.jsonl"),
+        cwd: None,
+        title: None,
+        bytes: parts.len() as u64,
+        mtime: 0,
+        mode: 0o600,
+        sha256,
+        parts,
+        link: None,
+    }
+}
+
+#[test]
+fn two_session_files_of_one_id_have_their_own_files() {
+    let paths = [
+        "a/s/x",
+        "a/b/s/x",
+        "/history/s",
+        "a/s.jsonl",
+        "a/s.jsonl.side",
+        "a/b/s.jsonl",
+        "a/copy-s/x",
+        "a/copy-s.jsonl",
+    ];
+    let items = paths.iter().map(|path| state(path, &["1"])).collect();
+    let contents = Contents { items, ..Contents::default() };
+    let shown = |one: &Archived<'_>| {
+        one.items().map(|item| item.path.display().to_string()).collect::<Vec<String>>().join(" ")
+    };
+    let sessions: Vec<String> = contents.sessions().iter().map(shown).collect();
+    let wanted = [
+        "a/s/x /history/s a/s.jsonl.side a/s.jsonl",
+        "a/b/s/x /history/s a/b/s.jsonl",
+        "/history/s a/s.jsonl.side a/copy-s/x a/copy-s.jsonl",
+    ];
+    assert_eq!(sessions, wanted);
+}
+
+#[test]
+fn a_session_is_contained_in_another_if_all_its_files_are() {
+    let check = |one: &[Item], other: &[Item], wanted: bool| {
+        let contents = Contents { items: [one, other].concat(), ..Contents::default() };
+        let [one, other] = &contents.sessions()[..] else { panic!("{:?}", contents.sessions()) };
+        assert_eq!(one.is_contained_in(other), wanted, "{one:?} {other:?}");
+    };
+    let main = |folder: &str, parts: &[&str]| state(&format!("{folder}/s.jsonl"), parts);
+    let file = |folder: &str, parts: &[&str]| state(&format!("{folder}/s/x"), parts);
+    check(&[main("a", &["1"])], &[main("b", &["1"])], true);
+    check(&[main("a", &["1"])], &[main("b", &["1", "2"])], true);
+    check(&[main("a", &["1", "2"])], &[main("b", &["1"])], false);
+    check(&[main("a", &["1"])], &[main("b", &["2", "1"])], false);
+    check(&[file("a", &["3"]), main("a", &["1"])], &[file("b", &["3", "4"]), main("b", &["1"])], true);
+    check(&[file("a", &["3"]), main("a", &["1"])], &[main("b", &["1"])], false);
+    check(&[file("a", &["3"]), main("a", &["1"])], &[file("b", &["4"]), main("b", &["1"])], false);
+    check(&[main("a", &["1"])], &[file("b", &["4"]), main("b", &["1"])], true);
+}
+
 #[test]
 fn a_flipped_bit_is_found() {
     let place = Place::new();

@@ -1,6 +1,6 @@
 //! Unpacks files of an archive: into a folder, or for a program that reads them.
 
-use super::{Archive, Item, Part, bad, make_folder};
+use super::{Archive, Archived, Item, Part, bad, make_folder};
 use crate::store::lock::Lock;
 use crate::store::oplog::{Log, hex};
 use crate::store::write::{stamp, sys, temp};
@@ -10,30 +10,61 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+/// A blob or a link that is not what the manifest says.
+#[derive(Debug, thiserror::Error)]
+#[error("{} of the archive: {why}", blob.display())]
+struct Damage {
+    blob: PathBuf,
+    why: String,
+}
+
+/// Returns whether an error is that a blob of the archive is missing or is not what it was.
+pub fn is_damage(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Damage>())
+}
+
 impl Archive {
     /// Unpacks a file, and passes its content to `put`; fails if any part is not what it was.
     pub fn unpack(&self, item: &Item, put: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut is_put = true;
+        let mut put = |block: &[u8]| put(block).inspect_err(|_| is_put = false);
+        self.unpack_parts(item, &mut put).map_err(|(blob, why)| match is_put {
+            true => io::Error::new(why.kind(), Damage { blob, why: super::why(&why) }),
+            false => why,
+        })
+    }
+
+    /// Does the same; an error is returned with the blob or the link that was being read.
+    pub(super) fn unpack_parts(
+        &self,
+        item: &Item,
+        put: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), (PathBuf, io::Error)> {
         let mut whole = Sha256::new();
-        if let Some(name) = &item.link {
-            let file = File::open(self.link(name))?;
-            if file.metadata()?.len() < item.bytes {
-                return Err(bad("it is shorter than it was"));
+        let link = item.link.as_ref().map(|name| self.link(name));
+        if let Some(path) = &link {
+            let in_link = |error| (path.clone(), error);
+            let file = File::open(path).map_err(in_link)?;
+            if file.metadata().map_err(in_link)?.len() < item.bytes {
+                return Err(in_link(bad("it is shorter than it was")));
             }
             stamp::each_block(&file, 0, item.bytes, |block| {
                 whole.update(block);
                 put(block)
-            })?;
+            })
+            .map_err(in_link)?;
         }
         for part in &item.parts {
-            self.unpack_part(part, &mut |block| {
+            let unpacked = self.unpack_part(part, &mut |block| {
                 whole.update(block);
                 put(block)
-            })?;
+            });
+            unpacked.map_err(|error| (self.blob(&part.sha256), error))?;
         }
-        match hex(&whole.finalize()) == item.sha256 {
-            true => Ok(()),
-            false if item.link.is_some() => Err(bad("it was changed in place")),
-            false => Err(bad("the parts are not the file that was archived")),
+        match (hex(&whole.finalize()) == item.sha256, link) {
+            (true, _) => Ok(()),
+            (false, Some(link)) => Err((link, bad("it was changed in place"))),
+            (false, None) => Err((self.manifest(), bad("the parts are not the file that was archived"))),
         }
     }
 
@@ -126,12 +157,12 @@ impl Archive {
     /// Unpacks the files of a session, so that they can be read; returns the session file.
     ///
     /// They stay in the user's cache, and are not unpacked again.
-    pub fn unpack_to_read(&self, items: &[&Item]) -> io::Result<PathBuf> {
-        let main = items.iter().find(|item| item.main).ok_or(io::ErrorKind::NotFound)?;
+    pub fn unpack_to_read(&self, session: &Archived<'_>) -> io::Result<PathBuf> {
+        let main = session.main;
         let cache = read_folder().ok_or(io::ErrorKind::NotFound)?.join(&main.sha256[..16]);
         let origin = main.origin();
         let above = origin.parent().unwrap_or(Path::new("")).to_owned();
-        for item in items {
+        for item in session.items() {
             let own = item.origin();
             let Ok(inside) = own.strip_prefix(&above) else { continue };
             let to = cache.join(inside);

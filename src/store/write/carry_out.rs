@@ -1,5 +1,6 @@
 //! Carries out one prepared step: the file changes here, and is put back if the step fails.
 
+use super::guard::Holder;
 use super::stamp::{self, Stamp};
 use super::steps::{Action, Failed, Ready, Taken, open};
 use super::temp::{self, Temp};
@@ -220,7 +221,7 @@ fn take_replace(
     let io = |source| Refusal::io(path, source);
     let changed = || Refusal::Changed { path: path.to_owned() };
     let carries = options.allows().live || options.force;
-    let patience = if options.allow.live { CLOSES_LATER } else { CLOSES_SOON };
+    let patience = if options.allow.live { options.patience.max(CLOSES_SOON) } else { CLOSES_SOON };
     // A signal must not end the program while the old file has the name of one that is removed.
     let _calm = temp::calm();
     let there = open(path).and_then(|there| Stamp::take(&there)).map_err(io)?;
@@ -242,7 +243,7 @@ fn take_replace(
         }
         Err(error) => return Err(io(error).into()),
     }
-    let mut carried = stamp.clone();
+    let (mut carried, since) = (stamp.clone(), Instant::now());
     let refusal = loop {
         let found = match open(new.path()) {
             Ok(found) => found,
@@ -252,7 +253,7 @@ fn take_replace(
             break changed();
         }
         if !is_quiet(&found, patience) {
-            break Refusal::Alive { path: path.to_owned(), signs: Signs::Open };
+            break stays_open(path, &found, since.elapsed(), options);
         }
         match Stamp::take(&found) {
             Ok(now) if now == carried => {
@@ -277,6 +278,15 @@ fn take_replace(
     };
     put_back(path, new, old, &Lengths { new: len, old: stamp.len, carried: carried.len - stamp.len })?;
     Err(refusal.into())
+}
+
+/// Returns the refusal to replace a file that another program still has open for writing.
+fn stays_open(path: &Path, file: &File, waited: Duration, options: &WriteOptions<'_>) -> Refusal {
+    let (path, holder) = (path.to_owned(), Holder::find(file));
+    match options.allow.live {
+        true => Refusal::HeldOpen { path, holder, seconds: waited.as_secs() },
+        false => Refusal::Alive { path, signs: Signs::Open(holder) },
+    }
 }
 
 /// How long the files of a replacement are, in bytes.

@@ -4,7 +4,7 @@ use super::{Done, Refusal, Signs, Stamp, WriteOptions, stamp, steps};
 use crate::format::Format;
 use crate::model::{Plan, Target, Time};
 use crate::store::oplog::Log;
-use crate::store::write::guard::Guard;
+use crate::store::write::guard::{Guard, Holder};
 use crate::store::{Files, agents};
 use std::collections::HashSet;
 use std::path::Path;
@@ -100,11 +100,11 @@ pub(super) fn guards(
         let guard = if options.dry_run {
             Guard::look(path)?
         } else {
-            Guard::take(path, is_locked_by_omp(format, path), options.force)?
+            Guard::take(path, is_locked_by_omp(format, path), options.ignores_life())?
         };
         look_around(&guard, path, is_new, None, options)?;
         // What is only added at the end, and does not move HEAD, is in no agent's way.
-        if (is_new || plan.moved.is_some()) && !options.force && !options.allow.live {
+        if (is_new || plan.moved.is_some()) && !options.ignores_life() {
             look_into_register(&guard)?;
         }
         // A process may not hold any number of files open. A file that is moved is locked again
@@ -125,7 +125,7 @@ pub(crate) fn look_around(
     own: Option<i64>,
     options: &WriteOptions<'_>,
 ) -> Result<(), Refusal> {
-    if !options.force && !options.allow.live {
+    if !options.ignores_life() {
         look_for_life(guard, path, own, options)
     } else if is_new {
         look_for_handles(guard, options)
@@ -164,7 +164,8 @@ pub(super) fn look_for_handles(guard: &Guard, options: &WriteOptions<'_>) -> Res
     if options.allow.live || !guard.stays_open() {
         return Ok(());
     }
-    Err(Refusal::Alive { path: guard.path.clone(), signs: Signs::Open })
+    let signs = Signs::Open(Holder::find(&guard.file));
+    Err(Refusal::Alive { path: guard.path.clone(), signs })
 }
 
 /// Returns the time at which bough itself last changed a file, in nanoseconds since 1970, if that

@@ -103,10 +103,10 @@ impl Guard {
 }
 
 /// A sign that an agent is using a session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Signs {
-    /// Some program has the file open for writing.
-    Open,
+    /// Some program has the file open for writing; which one, if that can be found.
+    Open(Option<Holder>),
     /// oh-my-pi holds its lock.
     OmpLock,
     /// The file was changed a few seconds ago, and not by bough.
@@ -117,12 +117,40 @@ pub enum Signs {
 
 impl Signs {
     /// Describes the sign, as the end of a sentence about the file.
-    pub fn phrase(self) -> String {
+    pub fn phrase(&self) -> String {
         match self {
-            Signs::Open => "is open for writing in another program".into(),
+            Signs::Open(holder) => format!("is open for writing in {}", Holder::name_of(holder.as_ref())),
             Signs::OmpLock => "is locked by a running oh-my-pi".into(),
             Signs::Fresh => "was modified a few seconds ago; an agent may be using it".into(),
             Signs::Registered(pid) => format!("is open in a running claude (pid {pid})"),
+        }
+    }
+}
+
+/// A process that has a file open for writing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// The name of its program, without control characters.
+    pub program: Box<str>,
+}
+
+impl Holder {
+    /// Returns the process that has a file open for writing, if it is one of the user's, and not this one.
+    pub(super) fn find(file: &File) -> Option<Holder> {
+        let pid = writer(file)?;
+        let program = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let program = String::from_utf8_lossy(program.trim_ascii_end()).replace(char::is_control, "");
+        Some(Holder { pid, program: program.into() })
+    }
+
+    /// Returns the words for a process in a sentence.
+    pub(super) fn name_of(holder: Option<&Holder>) -> String {
+        match holder {
+            Some(Holder { pid, program }) if program.is_empty() => format!("process {pid}"),
+            Some(Holder { pid, program }) => format!("`{program}` (pid {pid})"),
+            None => "another program".into(),
         }
     }
 }
@@ -153,7 +181,7 @@ fn alive(
     is_unlocked: bool,
 ) -> Option<Signs> {
     if open_elsewhere(file) {
-        return Some(Signs::Open);
+        return Some(Signs::Open(Holder::find(file)));
     }
     if !is_unlocked && OmpLock::holder(&OmpLock::name(path)).is_some_and(unix::process_lives) {
         return Some(Signs::OmpLock);
@@ -168,32 +196,27 @@ fn alive(
 
 /// Returns whether any program has a file open for writing. `file` is a handle for reading.
 pub(super) fn open_elsewhere(file: &File) -> bool {
-    unix::open_for_writing(file).unwrap_or_else(|| someone_writes(file))
+    unix::open_for_writing(file).unwrap_or_else(|| writer(file).is_some())
 }
 
-/// Returns whether one of the user's processes has the file open for writing, by walking through
-/// `/proc`.
-fn someone_writes(file: &File) -> bool {
-    let Ok(wanted) = file.metadata() else { return false };
-    let Ok(processes) = fs::read_dir("/proc") else { return false };
-    let me = std::process::id().to_string();
-    for process in processes.flatten() {
-        let name = process.file_name();
-        let pid = name.to_string_lossy();
-        if !pid.bytes().all(|byte| byte.is_ascii_digit()) || pid == me {
-            continue;
-        }
+/// Returns one of the user's processes that has the file open for writing, by walking through `/proc`. This one does
+/// not count.
+fn writer(file: &File) -> Option<u32> {
+    let wanted = file.metadata().ok()?;
+    for process in fs::read_dir("/proc").ok()?.flatten() {
+        let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
+        let Some(pid) = pid.filter(|pid| *pid != std::process::id()) else { continue };
         let Ok(handles) = fs::read_dir(process.path().join("fd")) else { continue };
         for handle in handles.flatten() {
             let Ok(facts) = fs::metadata(handle.path()) else { continue };
             if (facts.dev(), facts.ino()) == (wanted.dev(), wanted.ino())
                 && writes(&process.path().join("fdinfo").join(handle.file_name()))
             {
-                return true;
+                return Some(pid);
             }
         }
     }
-    false
+    None
 }
 
 /// Returns whether a handle is open for writing, according to `/proc/PID/fdinfo/FD`.

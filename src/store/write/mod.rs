@@ -79,6 +79,8 @@ pub struct WriteOptions<'a> {
     pub group: Option<&'a Group>,
     /// How long a file must not have changed: by then, the agent that wrote to it is done.
     pub quiet: Duration,
+    /// How long to wait until nobody has a file open for writing that is replaced with [`Allow::live`].
+    pub patience: Duration,
     /// Whether an undo keeps what was appended since the operation, behind the old content.
     pub keep_added: bool,
     /// Called with the path of the new content before a change becomes final: an error keeps the
@@ -89,6 +91,14 @@ pub struct WriteOptions<'a> {
 impl WriteOptions<'_> {
     /// The default of [`WriteOptions::quiet`].
     pub const QUIET: Duration = Duration::from_secs(2);
+
+    /// The default of [`WriteOptions::patience`].
+    pub const PATIENCE: Duration = Duration::from_secs(15);
+
+    /// Returns whether signs of a running agent are no reason to refuse.
+    pub(super) fn ignores_life(&self) -> bool {
+        self.force || self.allow.live
+    }
 
     /// Returns the safety checks that are overridden.
     fn allows(&self) -> Allow {

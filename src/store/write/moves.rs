@@ -99,7 +99,7 @@ pub(super) fn places<'t>(
             Some((_, guard)) => Some(Held::Before(guard)),
             None => {
                 let path = files.path(*file);
-                Some(Held::Here(Guard::take(path, is_locked_by_omp(format, path), options.force)?))
+                Some(Held::Here(Guard::take(path, is_locked_by_omp(format, path), options.ignores_life())?))
             }
         };
         let place = match steps::check_create(to, options)? {

@@ -2,6 +2,7 @@
 //! [`crate::ops`].
 
 use super::Signs;
+use super::guard::Holder;
 use crate::model::Count;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,20 @@ pub enum Refusal {
         path: PathBuf,
         /// The sign of that.
         signs: Signs,
+    },
+    /// Another program has the file open for writing for so long that it can't be replaced, although the
+    /// user allows to write to a session that is in use.
+    #[error(
+        "{}: is still open for writing in {} after {}; it was not replaced", path.display(),
+        Holder::name_of(holder.as_ref()), Count("second", "seconds", *seconds as usize)
+    )]
+    HeldOpen {
+        /// The file.
+        path: PathBuf,
+        /// The process, if it can be found.
+        holder: Option<Holder>,
+        /// How long it was waited for, in seconds.
+        seconds: u64,
     },
     /// Another program holds a lock on the file.
     #[error("{}: is locked by another program", path.display())]
@@ -216,7 +231,7 @@ impl Refusal {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Refusal::Stdin => "pass the session file by name".into(),
-            Refusal::Alive { signs: Signs::Open, .. } => {
+            Refusal::Alive { signs: Signs::Open(_), .. } => {
                 "end the agent first, or use `--allow=live` to write anyway; lines that the agent appends \
                  meanwhile are kept"
                     .into()
@@ -226,6 +241,10 @@ impl Refusal {
                     .into()
             }
             Refusal::Alive { .. } => "end the agent first, or write anyway with `--allow=live`".into(),
+            Refusal::HeldOpen { holder, .. } => {
+                let it = if holder.is_some() { "that process" } else { "that program" };
+                format!("end {it} first, or let bough wait longer for it with `--wait=SECONDS`")
+            }
             Refusal::NotAFile { .. } => "pass a file".into(),
             Refusal::NoPlace => {
                 "set `HOME` or `XDG_STATE_HOME` to the absolute path of a folder; `--force` writes without \

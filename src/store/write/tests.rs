@@ -327,7 +327,7 @@ fn a_file_with_signs_of_life_is_not_written() {
     // Open for writing in another program, simulated by this handle.
     let other = fs::File::options().append(true).open(place.path()).unwrap();
     let refused = place.run(&append());
-    if !matches!(refused, Err(Refusal::Alive { signs: Signs::Open, .. })) {
+    if !matches!(refused, Err(Refusal::Alive { signs: Signs::Open(_), .. })) {
         // A file system without leases, where only other processes are seen.
         assert!(unix::open_for_writing(&other).is_none(), "{refused:?}");
     }
@@ -750,6 +750,7 @@ fn options(log: &Log) -> WriteOptions<'_> {
         group: None,
         allow: Allow::default(),
         quiet: WriteOptions::QUIET,
+        patience: WriteOptions::PATIENCE,
         keep_added: false,
         prove: None,
     }
@@ -994,15 +995,21 @@ fn a_file_that_is_held_open_is_replaced_only_if_that_is_allowed() {
     }
     let forced = WriteOptions { force: true, ..place.options() };
     let refused = carry(&place.opened(), &rewrite(), &forced, &mut Vec::new());
-    assert!(matches!(refused, Err(Refusal::Alive { signs: Signs::Open, .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Refusal::Alive { signs: Signs::Open(_), .. })), "{refused:?}");
+    let allowed = WriteOptions { allow: Allow { live: true, ..Allow::default() }, ..place.options() };
     assert_eq!(place.bytes(), session().as_bytes());
+    // Nobody is told to allow what is allowed.
+    let options = WriteOptions { patience: std::time::Duration::ZERO, ..allowed };
+    let refused = carry(&place.opened(), &rewrite(), &options, &mut Vec::new()).unwrap_err();
+    assert!(matches!(refused, Refusal::HeldOpen { .. }), "{refused:?}");
+    assert!(!refused.hint().unwrap().contains("--allow"), "{refused:?}");
+    assert_eq!((place.bytes(), place.others()), (session().into_bytes(), Vec::new()));
     // It is closed while the new file waits for that.
-    let options = WriteOptions { allow: Allow { live: true, ..Allow::default() }, ..place.options() };
     let closer = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(300));
         (&held).write_all(b"{\"agent\":1}\n").unwrap();
     });
-    carry(&place.opened(), &rewrite(), &options, &mut Vec::new()).unwrap();
+    carry(&place.opened(), &rewrite(), &allowed, &mut Vec::new()).unwrap();
     closer.join().unwrap();
     assert!(place.bytes().ends_with(&[&line()[..], b"{\"agent\":1}\n"].concat()));
 }

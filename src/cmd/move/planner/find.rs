@@ -90,7 +90,7 @@ impl Planner<'_> {
     }
 
     /// Returns the session that was named, wherever it is.
-    fn only(&self, path: &Path, cwd: &Path) -> anyhow::Result<Session> {
+    fn only(&self, path: &Path, cwd: &str) -> anyhow::Result<Session> {
         let path = std::path::absolute(path)?;
         let opened = store::open_ends(&path, store::Options::default())?;
         let format = opened.session.format;
@@ -103,7 +103,7 @@ impl Planner<'_> {
         if is_agents(&path) {
             return Err(refused(format!("{}: a subagent moves with its session", path.display())));
         }
-        let new = cwd.to_str().unwrap_or_default().to_owned();
+        let new = cwd.to_owned();
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
         let in_store = self.wanted.stores.iter().find(|store| {
             path.starts_with(&store.root)

@@ -123,6 +123,11 @@ fn a_lock_of_oh_my_pi_that_names_nobody_is_taken_over_once_it_is_old() {
     let refused = place.run(&append());
     assert!(matches!(refused, Err(Refusal::Alive { signs: Signs::OmpLock, .. })), "{refused:?}");
     assert!(lock.exists());
+    // What the refusal says to allow is enough.
+    let live = Allow { live: true, ..Allow::default() };
+    let options = WriteOptions { allow: live, ..place.options() };
+    carry(&place.opened(), &append(), &options, &mut Vec::new()).unwrap();
+    assert!(lock.exists());
 }
 
 #[test]
