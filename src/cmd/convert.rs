@@ -10,7 +10,8 @@ use crate::format::Format;
 use crate::model::{Count, Ix, Time};
 use crate::ops::convert::{self, Conversion, Options, Thinking};
 use crate::ops::export;
-use crate::store::{Opened, locate};
+use crate::store::companions::companions;
+use crate::store::{self, Opened, locate};
 use crate::ui::Ui;
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -23,8 +24,9 @@ use std::path::{Path, PathBuf};
 /// The new session has what the old agent would send: prompts, replies, calls, results and images,
 /// on all branches, with labels and HEAD. (Sessions of Codex have no branches: they get the path to
 /// HEAD.) A compaction becomes a branch of its own, so that the new agent sees what the old one
-/// would see, and the replaced turns are still there. (Claude Code gets its own kind of compaction.) Instructions of the old agent are not carried over,
-/// nor are signatures of thoughts, token counts and costs. What else is lost is listed. Results come after their calls:
+/// would see, and the replaced turns are still there. (Claude Code gets its own kind of compaction.)
+/// Instructions of the old agent are not carried over, nor are signatures of thoughts, token counts and
+/// costs. What else is lost is listed, e.g. the transcripts of subagents. Results come after their calls:
 /// one that comes before its call is put behind it, and a call without one gets one.
 ///
 /// The lines of the old session ride along in the new one, where its agent never sends them, so the file is about
@@ -136,6 +138,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         made = convert::convert(whole, &options, &mut ids, now)?;
         path = place(&made)?;
     }
+    add_files_beside(&opened, &mut made)?;
     if let Some(most) = args.max_loss.filter(|most| made.lost() > *most) {
         report(&made, &opened, path.as_deref(), false, ui)?;
         let lost = Count("thing", "things", made.lost());
@@ -238,6 +241,25 @@ fn row<'a>(made: &'a Conversion, opened: &Opened, path: Option<&'a Path>) -> std
         came_back: made.came_back,
         not_back: made.not_back,
     })
+}
+
+/// Adds the files of the session beside its own to what is not carried over: no other agent would find them.
+fn add_files_beside(opened: &Opened, made: &mut Conversion) -> anyhow::Result<()> {
+    let (session, path) = (&opened.session, opened.files.path(0));
+    if store::is_read_once(path) {
+        return Ok(());
+    }
+    for file in companions(path, session.format, session.id().as_deref())?.files {
+        let is_transcript = file.path.extension().is_some_and(|ending| ending == "jsonl");
+        let what = match file.agent() {
+            _ if is_transcript => "transcripts of subagents",
+            // What is noted about a transcript.
+            Some(_) => continue,
+            None => "files in the folder of the session",
+        };
+        made.losses.entry(what).or_default().push(None);
+    }
+    Ok(())
 }
 
 /// Says what was converted, or would be, and what is lost.
