@@ -60,7 +60,7 @@ pub struct Args {
 
     /// The text of a message, the name of a label, or JSON for `custom`
     ///
-    /// By default it is read from standard input.
+    /// By default, and with `-`, it is read from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     text: Option<String>,
 
@@ -127,13 +127,13 @@ impl Args {
         if let Some(summary) = &self.summary {
             return write::summary(summary);
         }
-        let text = match &self.text {
-            Some(text) => text.clone(),
-            None if std::io::stdin().is_terminal() => {
+        let text = match self.text.as_deref().filter(|text| *text != "-") {
+            Some(text) => text.to_owned(),
+            None if self.text.is_none() && std::io::stdin().is_terminal() => {
                 let hint = "give `--text TEXT`, or a text on standard input";
                 return Err(Failure::Usage { what: "no text given".into(), hint: hint.into() }.into());
             }
-            None => {
+            _ => {
                 let mut text = String::new();
                 std::io::stdin().lock().read_to_string(&mut text)?;
                 text.truncate(text.trim_end_matches(['\n', '\r']).len());

@@ -3,6 +3,7 @@
 use super::archive::{io_error, open, read};
 use super::shared::archived_session;
 use super::shared::options::Global;
+use super::shared::time;
 use super::shared::utf8_path::utf8_path;
 use super::shared::write::{self, WriteArgs};
 use super::{Exit, Failure, complete};
@@ -11,6 +12,7 @@ use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::store::Files;
 use crate::store::archive::{Archive, Archived, Contents, Item, Unpacked};
 use crate::store::locate;
+use crate::store::sweep::{self, Retention};
 use crate::store::write::stamp;
 use crate::ui::{Ui, text};
 use clap::ValueHint;
@@ -108,6 +110,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ui.note(format_args!("warning: {} outside of its folder not restored", Count("file", "files", left)));
     }
     note_gone_project(main, &restored, args.to.is_some(), ui);
+    note_deletion(main, Path::new(&restored), ui);
     if !done.op_id.is_empty() {
         ui.hint(format_args!("`bough undo {}` undoes it", done.op_id));
     }
@@ -123,6 +126,23 @@ fn note_gone_project(main: &Item, restored: &str, is_elsewhere: bool, ui: &mut U
         ui.hint(format_args!("`bough move -s {path} --to DIR` gives it another"));
     } else if !is_elsewhere {
         ui.hint("`bough restore --to FOLDER` puts it into another folder");
+    }
+}
+
+/// Says so if Claude Code would soon delete a restored session again, because it was not written for long.
+fn note_deletion(main: &Item, restored: &Path, ui: &mut Ui) {
+    if main.agent != Format::Claude.agent() || !sweep::is_swept(restored) {
+        return;
+    }
+    let kept = Retention::of_project(main.cwd.as_deref().map(Path::new));
+    let deleted = kept.deleted_at(time::of_file(restored));
+    if let Some(when) = time::deleted_soon(deleted, time::now()) {
+        let days = Count("day", "days", usize::try_from(kept.days).unwrap_or(usize::MAX));
+        ui.note(format_args!(
+            "warning: Claude Code keeps a session for {days} after it was last written: {when}"
+        ));
+        let path = text::shell_word(&restored.display().to_string());
+        ui.hint(format_args!("`touch {path}` makes it count as written today"));
     }
 }
 
