@@ -62,11 +62,22 @@ pub fn home_of(agent: &str, path: &Path) -> Option<Home> {
     Some(Home { cwd, fits: false })
 }
 
-/// Returns the working directories beside a folder that do not exist any more, with the number of their
-/// sessions: the folder may have had the name of one of them. A folder that is younger than the last
-/// session can't have had its name. Costs the first lines of a session of each project.
-pub fn gone_beside(stores: &[Store], folder: &Path) -> Vec<(String, usize)> {
-    let mut out: Vec<(String, usize)> = Vec::new();
+/// A working directory that does not exist any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GoneFolder {
+    /// Where it was.
+    pub cwd: String,
+    /// How many sessions it has.
+    pub sessions: usize,
+    /// Whether one of them was written after the other folder was made. A folder that is younger than all of
+    /// them is a copy, or another project.
+    pub was_used_since: bool,
+}
+
+/// Returns the working directories beside a folder that do not exist any more: the folder may have had the name
+/// of one of them. Costs the first lines of a session of each project.
+pub fn gone_beside(stores: &[Store], folder: &Path) -> Vec<GoneFolder> {
+    let mut out: Vec<GoneFolder> = Vec::new();
     // Not every file system knows it.
     let made = folder.metadata().and_then(|facts| facts.created()).ok();
     let written = |path: &PathBuf| path.metadata().and_then(|facts| facts.modified()).ok();
@@ -78,13 +89,17 @@ pub fn gone_beside(stores: &[Store], folder: &Path) -> Vec<(String, usize)> {
             let files: Vec<PathBuf> = folders_in(&project).filter(is_session).collect();
             let Some(home) = files.first().and_then(|file| home_of(store.agent, file)) else { continue };
             let cwd = Path::new(&home.cwd);
-            let is_older = made.is_none_or(|made| files.iter().filter_map(written).any(|last| last >= made));
-            if cwd.parent() != folder.parent() || cwd.exists() || !is_older {
+            let was_used_since =
+                made.is_none_or(|made| files.iter().filter_map(written).any(|last| last >= made));
+            if cwd.parent() != folder.parent() || cwd.exists() {
                 continue;
             }
-            match out.iter_mut().find(|(known, _)| *known == home.cwd) {
-                Some((_, count)) => *count += files.len(),
-                None => out.push((home.cwd, files.len())),
+            match out.iter_mut().find(|known| known.cwd == home.cwd) {
+                Some(known) => {
+                    known.sessions += files.len();
+                    known.was_used_since |= was_used_since;
+                }
+                None => out.push(GoneFolder { cwd: home.cwd, sessions: files.len(), was_used_since }),
             }
         }
     }

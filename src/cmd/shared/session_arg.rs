@@ -8,7 +8,7 @@ use crate::ops::{Snapshot, sessions};
 use crate::store;
 use crate::store::archive::{Archive, is_unpacked};
 use crate::store::continued::{Continued, continued};
-use crate::store::project_folder::gone_beside;
+use crate::store::project_folder::{GoneFolder, gone_beside};
 use crate::store::remains::Remains;
 use crate::store::{Opened, TailRequest, locate};
 use crate::ui::{Progress, Ui, text};
@@ -87,11 +87,17 @@ pub(crate) fn word_for(global: &Global, path: &Path) -> Option<String> {
 pub(crate) fn moved_hint() -> Option<String> {
     let here = std::env::current_dir().ok()?;
     let gone = gone_beside(&locate::writable_stores(&[]), &here);
-    let [(old, count)] = &gone[..] else { return None };
-    let its = Count("session", "sessions", *count);
+    // A folder that was there when a session was written rather had its name than one that is new.
+    let certain: Vec<&GoneFolder> = gone.iter().filter(|folder| folder.was_used_since).collect();
+    let (folder, premise) = match (&certain[..], &gone[..]) {
+        ([folder], _) => (*folder, ""),
+        ([], [folder]) => (folder, "if this folder had that name: "),
+        _ => return None,
+    };
+    let its = Count("session", "sessions", folder.sessions);
     Some(format!(
-        "`bough move {} .` takes over the {its} of that folder, which does not exist any more",
-        text::shell_word(old)
+        "{premise}`bough move {} .` takes over the {its} of that folder, which does not exist any more",
+        text::shell_word(&folder.cwd)
     ))
 }
 
