@@ -9,7 +9,7 @@ frame and to the whole, the 50th and 99th percentile and the most from a key to 
 With --less also the time to the first screen of `less` on the same file.
 
 With --search, instead: searches for WORD, and prints the time to the first match and to the last one, and the CPU, beside
-those of `bough grep` on the same file.
+those of `bough grep -i` on the same file.
 
 With --follow, instead: follows a copy of FILE (pi's format) to which LINES entries are appended in each second. Prints the
 time from a key to the frame that has its effect, then the time from an appended entry to the frame that shows it.
@@ -160,7 +160,7 @@ def search(master, path, args):
     print(f"first match          {1000 * (first or 0):9.1f} ms")
     print(f"all matches          {1000 * last:9.1f} ms, CPU {1000 * used:.0f} ms  ({said.group()})")
     since, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([args.program, "grep", "-c", args.search, path], stdout=subprocess.DEVNULL)
+    subprocess.run([args.program, "grep", "-ci", args.search, path], stdout=subprocess.DEVNULL)
     took, now = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     grep = now.ru_utime + now.ru_stime - since.ru_utime - since.ru_stime
     print(f"bough grep           {1000 * took:9.1f} ms, CPU {1000 * grep:.0f} ms  (CPU {used / grep:.2f} times)")
