@@ -1727,7 +1727,7 @@ _bough() {
             return 0
             ;;
         bough__restore)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --to --dry-run --force --allow --wait --help"
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --at --to --dry-run --force --allow --wait --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1754,6 +1754,10 @@ _bough() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o plusdirs
                     fi
+                    return 0
+                    ;;
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --to)

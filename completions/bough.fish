@@ -1515,6 +1515,7 @@ complete -c bough -n "__fish_bough_using_subcommand restore" -l color -d 'When t
 always\t''
 never\t''"
 complete -c bough -n "__fish_bough_using_subcommand restore" -l from -d 'The folder of the archive' -r -f -a "(__fish_complete_directories)"
+complete -c bough -n "__fish_bough_using_subcommand restore" -l at -d 'Restore it as it was archived last at or before this time: a date, or an age such as `3d`' -r
 complete -c bough -n "__fish_bough_using_subcommand restore" -l to -d 'Put the session into this folder instead of where it was' -r -f -a "(__fish_complete_directories)"
 complete -c bough -n "__fish_bough_using_subcommand restore" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
 truncated\t'the last line is truncated: a new line is started after it'

@@ -940,6 +940,7 @@ _arguments "${_arguments_options[@]}" : \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude codex gemini copilot opencode)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '--from=[The folder of the archive]:FOLDER:_files -/' \
+'--at=[Restore it as it was archived last at or before this time\: a date, or an age such as \`3d\`]:TIME:_default' \
 '--to=[Put the session into this folder instead of where it was]:FOLDER:_files -/' \
 '*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
 truncated\:"the last line is truncated\: a new line is started after it"

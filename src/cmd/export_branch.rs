@@ -45,6 +45,8 @@ pub struct Args {
     output: Option<PathBuf>,
 
     /// Write it to the agent's store, and print the command that resumes it
+    ///
+    /// With `--rewind`, the prompt is printed, and the command is in a hint.
     #[arg(long)]
     store: bool,
 

@@ -1,14 +1,14 @@
 //! `bough restore`: puts a session of the archive back.
 
 use super::archive::{io_error, open, read};
-use super::shared::archived_session;
 use super::shared::options::Global;
 use super::shared::time;
 use super::shared::utf8_path::utf8_path;
 use super::shared::write::{self, WriteArgs};
+use super::shared::{archived_session, file_args};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
-use crate::model::{Change, Count, Piece, Plan, Span, Target};
+use crate::model::{Change, Count, Piece, Plan, Span, Target, parse_time};
 use crate::store::Files;
 use crate::store::archive::{Archive, Archived, Contents, Item, Unpacked};
 use crate::store::locate;
@@ -39,6 +39,12 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     from: Option<PathBuf>,
 
+    /// Restore it as it was archived last at or before this time: a date, or an age such as `3d`
+    ///
+    /// By default, its last state. An archive keeps the earlier ones.
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+
     /// Put the session into this folder instead of where it was
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     to: Option<PathBuf>,
@@ -52,7 +58,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         utf8_path(&std::path::absolute(to)?)?;
     }
     let archive = open(args.from.as_deref())?;
-    let contents = read(&archive)?;
+    let mut contents = read(&archive)?;
+    if let Some(at) = &args.at {
+        let at = time::parse(at, time::now())?;
+        contents.items.retain(|item| parse_time(item.archived.as_bytes()) <= at);
+    }
     let named = archived_session::find(&contents, &args.id);
     let session = only(&args.id, &named.sessions, &archive)?;
     let main = session.main;
@@ -109,12 +119,26 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if left > 0 {
         ui.note(format_args!("warning: {} outside of its folder not restored", Count("file", "files", left)));
     }
+    note_larger_state(main, &contents, ui);
     note_gone_project(main, &restored, args.to.is_some(), ui);
     note_deletion(main, Path::new(&restored), ui);
     if !done.op_id.is_empty() {
         ui.hint(format_args!("`bough undo {}` undoes it", done.op_id));
     }
     Ok(Exit::Done)
+}
+
+/// Says so if an earlier state of a session was larger: it may have been damaged before it was archived again.
+fn note_larger_state(main: &Item, contents: &Contents, ui: &mut Ui) {
+    let is_larger = |item: &&Item| item.main && item.origin() == main.origin() && item.bytes > main.bytes;
+    let Some(larger) = contents.items.iter().filter(is_larger).max_by_key(|item| item.bytes) else { return };
+    ui.note(format_args!(
+        "note: an earlier state of it in the archive is larger, {} instead of {}",
+        file_args::size(larger.bytes),
+        file_args::size(main.bytes)
+    ));
+    let (at, id) = (text::shell_word(&larger.archived), text::shell_word(&main.session));
+    ui.hint(format_args!("`bough restore --at {at} {id}` restores that one"));
 }
 
 /// Says so if the working directory of a restored session does not exist any more: its agent lists it for no folder.
