@@ -43,6 +43,6 @@ mod table;
 pub use examine::{Examined, Unreadable, examine};
 pub use finding::{Finding, Findings};
 pub use ownership::ownership;
-pub use repair::{NoRepair, Repair, RepairOptions, in_the_way, repair};
+pub use repair::{NoRepair, Repair, RepairOptions, repair, way_out};
 pub use surroundings::{NoSurroundings, Surroundings};
 pub use table::{CHECKS, Check, Level, RepairMode, Row, Set};

@@ -372,13 +372,13 @@ impl Subject {
         fsck::repair(&self.examined, &self.files, &self.place, options, &mut super::shared::write::ids())
     }
 
-    /// Does the same; if the repair can't be verified, with the check that prevents it.
+    /// Does the same; if the repair can't be verified, with how another one can.
     fn repair_or_say_why_not(&self, options: &RepairOptions) -> Result<fsck::Repair, NoRepair> {
         self.repair(options).map_err(|error| match error {
             NoRepair::Unproven { failed, .. } => {
                 let ids = &mut super::shared::write::ids();
-                let check = fsck::in_the_way(&self.examined, &self.files, &self.place, options, ids);
-                NoRepair::Unproven { failed, check }
+                let way_out = fsck::way_out(&self.examined, &self.files, &self.place, options, ids);
+                NoRepair::Unproven { failed, way_out }
             }
             error => error,
         })

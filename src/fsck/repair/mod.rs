@@ -81,8 +81,8 @@ pub enum NoRepair {
     Unproven {
         /// What would be lost.
         failed: Vec<String>,
-        /// The check without which the rest can be repaired, if one is known.
-        check: Option<Check>,
+        /// What else can be repaired, if that is known.
+        way_out: Option<WayOut>,
     },
     /// bough does not write this format.
     #[error("the file has a version that bough can't write")]
@@ -99,19 +99,32 @@ impl NoRepair {
     /// Returns what the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            NoRepair::Unproven { check: Some(check), .. } => {
+            NoRepair::Unproven { way_out: Some(WayOut::Without(check)), .. } => {
                 format!(
                     "nothing was changed; `--skip {}` leaves that check as it is, and repairs the rest",
                     check.id()
                 )
             }
-            NoRepair::Unproven { check: None, .. } => {
+            NoRepair::Unproven { way_out: Some(WayOut::With(check)), .. } => {
+                let id = check.id();
+                format!("nothing was changed; `--with {id}` repairs it, and `--explain {id}` says how")
+            }
+            NoRepair::Unproven { way_out: None, .. } => {
                 "nothing was changed; the entries on those lines prevent the repair".into()
             }
             NoRepair::ReadOnly => "nothing was changed; a newer bough may know the version".into(),
             NoRepair::Foreign(_) | NoRepair::Io(_) => return None,
         })
     }
+}
+
+/// How a repair that failed verification succeeds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WayOut {
+    /// If the findings of a check are left as they are.
+    Without(Check),
+    /// If the findings of a check are repaired, too, which is done on request only.
+    With(Check),
 }
 
 /// How many times findings are repaired: repairing one may reveal another.
@@ -181,7 +194,7 @@ pub fn repair(
     let proven = all.prove(&rounds, ids)?;
     let Proven { text, changes, proof, settled } = proven;
     if !proof.failed.is_empty() {
-        return Err(NoRepair::Unproven { failed: proof.failed, check: None });
+        return Err(NoRepair::Unproven { failed: proof.failed, way_out: None });
     }
     if !settled {
         all.check_again(&text, &proof.findings, ids)?;
@@ -338,33 +351,44 @@ impl Repairing<'_> {
         match draft.changes.first() {
             Some(change) => {
                 let failed = vec![format!("a second repair would repair `{}` again", change.why)];
-                Err(NoRepair::Unproven { failed, check: Check::from_id(&change.why) })
+                let way_out = Check::from_id(&change.why).map(WayOut::Without);
+                Err(NoRepair::Unproven { failed, way_out })
             }
             None => Ok(()),
         }
     }
 }
 
-/// Returns a check among those to repair without which a repair that failed verification succeeds.
-pub fn in_the_way(
+/// Returns how a repair that failed verification succeeds: without one of the checks to repair, or else with one more.
+pub fn way_out(
     examined: &Examined,
     source: &dyn Source,
     around: &dyn Surroundings,
     options: &RepairOptions,
     ids: &mut Ids,
-) -> Option<Check> {
-    let mut wanted: Vec<Check> = Vec::new();
-    for finding in examined.findings.list.iter().filter(|finding| options.wants(finding)) {
-        if !wanted.contains(&finding.check) {
-            wanted.push(finding.check);
+) -> Option<WayOut> {
+    let (mut wanted, mut more): (Vec<Check>, Vec<Check>) = (Vec::new(), Vec::new());
+    for finding in &examined.findings.list {
+        let known = if options.wants(finding) { &mut wanted } else { &mut more };
+        if !known.contains(&finding.check) {
+            known.push(finding.check);
         }
     }
     // The rarest requested one first: the default repairs are meant to happen.
     wanted.sort_by_key(|check| !options.with.has(*check));
-    wanted.into_iter().find(|check| {
+    more.retain(|check| {
+        check.repair_mode() == crate::fsck::RepairMode::OnRequest && !options.without.has(*check)
+    });
+    let without = wanted.into_iter().map(WayOut::Without);
+    without.chain(more.into_iter().map(WayOut::With)).find(|way| {
         let mut options = options.clone();
-        options.with.remove(*check);
-        options.without.insert(*check);
+        match way {
+            WayOut::Without(check) => {
+                options.with.remove(*check);
+                options.without.insert(*check);
+            }
+            WayOut::With(check) => options.with.insert(*check),
+        }
         repair(examined, source, around, &options, ids).is_ok()
     })
 }

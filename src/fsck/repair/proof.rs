@@ -103,7 +103,7 @@ pub(super) fn prove(
 ) -> Result<Proof, NoRepair> {
     let patched = Patched { text: result.text, base: source, file: examined.file };
     let (session, findings) = look_through(&patched, examined.session.format, around)?.ok_or_else(|| {
-        NoRepair::Unproven { failed: vec!["the result is not a session".into()], check: None }
+        NoRepair::Unproven { failed: vec!["the result is not a session".into()], way_out: None }
     })?;
     let agents = as_agent(&session, &patched)?;
     let before = &examined.session;
