@@ -219,9 +219,9 @@ fn a_title_that_cuts_a_secret_shows_no_part_of_it() {
             &["--to", "html"],
             &["--to", "md", "--front-matter"],
             &["--to", "txt"],
-            &["--to", "html", "aaaa0002", "--plain"],
-            &["--to", "html", "aaaa0002"],
-            &["--to", "md", "aaaa0002"],
+            &["--to", "html", "aaaa0001..aaaa0002", "--plain"],
+            &["--to", "html", "aaaa0001..aaaa0002"],
+            &["--to", "md", "aaaa0001..aaaa0002"],
         ];
         for words in exports {
             let output = bough(home.path())
@@ -238,6 +238,11 @@ fn a_title_that_cuts_a_secret_shows_no_part_of_it() {
             );
             let words_of_page = elements(&text, "index").concat() + &elements(&text, "chunk").concat();
             assert!(!words_of_page.contains(begins), "{words:?}, {before}");
+            let is_left_out = words.contains(&"aaaa0001..aaaa0002");
+            assert!(
+                !is_left_out || !(text + &words_of_page).contains("xxxx"),
+                "{words:?}: the prompt is not exported"
+            );
         }
         let site = home.path().join(format!("site{before}"));
         let output = bough(home.path()).args(["export", "--all", "-o"]).arg(&site).output().unwrap();

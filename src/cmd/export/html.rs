@@ -73,7 +73,7 @@ impl Page<'_> {
         let (session, files) = (&self.read.opened.session, &self.read.opened.files);
         let cwd =
             session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
-        let title = title(&self.read.opened, TITLE, redaction)?;
+        let title = title(&self.read.opened, self.chosen, TITLE, redaction)?;
         let options = Options {
             title,
             cwd: cwd.unwrap_or_default(),
@@ -111,14 +111,20 @@ impl Page<'_> {
     }
 }
 
-/// Returns the title of what is exported: the name of the session, else the first words of its first prompt, at most so many
-/// characters; empty if it has neither. What is redacted goes before the rest is cut, for the half of a secret is one too.
-pub(super) fn title(opened: &Opened, most: usize, redaction: &mut Redaction) -> io::Result<String> {
+/// Returns the title of what is exported: the name of the session, else the first words of the first prompt that is exported,
+/// at most so many characters; empty if there is neither. What is redacted goes before the rest is cut, for the half of a secret
+/// is one too.
+pub(super) fn title(
+    opened: &Opened,
+    chosen: &[Ix],
+    most: usize,
+    redaction: &mut Redaction,
+) -> io::Result<String> {
     let session = &opened.session;
     if let Some(name) = session.name.as_ref().filter(|name| !name.trim().is_empty()) {
         return Ok(redaction.text(name).into_owned());
     }
-    let Some(first) = session.tree.entries_in_tree().find(|ix| revision::is_prompt(session, *ix)) else {
+    let Some(first) = chosen.iter().copied().find(|ix| revision::is_prompt(session, *ix)) else {
         return Ok(String::new());
     };
     let line = opened.files.bytes(session.span(first))?;

@@ -478,7 +478,7 @@ fn as_document(
     for item in &mut items {
         item.label = item.label.take().map(|label| redaction.text(&label).into_owned());
     }
-    let title = html::title(&read.opened, html::TITLE, redaction)?;
+    let title = html::title(&read.opened, chosen, html::TITLE, redaction)?;
     if !ui.look.quiet {
         note_left_out(left.images, left.thinking, left.results, ui);
     }

@@ -61,7 +61,7 @@ pub(super) fn write(
             read: &read,
         };
         page.write(args, config, redaction, Some(&folder.join(&names[at])), Some(&group), ui)?;
-        let title = html::title(&read.opened, TITLE, redaction)?;
+        let title = html::title(&read.opened, &chosen, TITLE, redaction)?;
         listed.push(row(session, title, &names[at], redaction));
         first.get_or_insert(read.opened);
     }

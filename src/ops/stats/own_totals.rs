@@ -10,13 +10,13 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct OwnTotals {
     sessions: Vec<Counted>,
+    by_id: HashMap<String, usize>,
     /// By the hash of a reply: the session with which it was counted.
     by_reply: HashMap<u64, usize, BuildKeyHasher>,
 }
 
 #[derive(Debug)]
 struct Counted {
-    id: String,
     total: f64,
     /// What the total added to those before it.
     added: f64,
@@ -41,10 +41,11 @@ impl OwnTotals {
                 }
             }
         }
-        let same = self.sessions.iter_mut().find(|session| session.id == id && !id.is_empty());
+        let same = self.by_id.get(&id).copied();
         let added = match (fresh.is_empty(), same) {
             // What came since is in no reply.
             (true, Some(same)) => {
+                let same = &mut self.sessions[same];
                 let more = (total - same.total).max(0.0);
                 same.total = same.total.max(total);
                 same.added += more;
@@ -62,8 +63,12 @@ impl OwnTotals {
             }
         };
         let added = added.clamp(0.0, total.max(0.0));
-        self.by_reply.extend(fresh.iter().map(|reply| (*reply, self.sessions.len())));
-        self.sessions.push(Counted { id, total, added, replies: fresh.len() });
+        let at = self.sessions.len();
+        self.by_reply.extend(fresh.iter().map(|reply| (*reply, at)));
+        if !id.is_empty() {
+            self.by_id.entry(id).or_insert(at);
+        }
+        self.sessions.push(Counted { total, added, replies: fresh.len() });
         added
     }
 }
