@@ -13,7 +13,7 @@ use crate::store::Opened;
 use crate::store::write::Done;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 
 /// Append an entry made by a script, and print its id
 ///
@@ -133,12 +133,7 @@ impl Args {
                 let hint = "give `--text TEXT`, or a text on standard input";
                 return Err(Failure::Usage { what: "no text given".into(), hint: hint.into() }.into());
             }
-            _ => {
-                let mut text = String::new();
-                std::io::stdin().lock().read_to_string(&mut text)?;
-                text.truncate(text.trim_end_matches(['\n', '\r']).len());
-                text
-            }
+            _ => write::standard_input()?,
         };
         if text.trim().is_empty() && self.kind != KindArg::Custom {
             let hint = "give `--text TEXT`, or a text on standard input";

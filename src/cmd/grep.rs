@@ -25,10 +25,11 @@ use std::path::PathBuf;
 /// Search the text of entries
 ///
 /// Searches entries on all branches: prompts, replies, thinking, tool arguments and results,
-/// summaries, names, and attachments (`--kind user,assistant` leaves these out). Escapes are decoded; keys, ids and other fields are not searched. For each
-/// matching line of text, prints the entry, the branch (`@` for the path to HEAD, otherwise the
-/// label or leaf of the branch), the kind and the line. Exits with 1 if nothing matches. If a file
-/// can't be read, the exit status is that of the worst failure.
+/// summaries, names, and attachments (`--kind user,assistant` leaves these out). Escapes are decoded;
+/// keys, ids and other fields are not searched. For each matching line of text, prints the entry, the
+/// branch (`@` for the path to HEAD, otherwise the label or leaf of the branch), the kind and the line.
+/// Exits with 1 if nothing matches. If a file can't be read, the exit status is that of the worst
+/// failure.
 ///
 /// If Claude Code stored a tool result in a file beside the session (`tool-results`), its text is
 /// searched too. A prompt that is only in the input queue of Claude Code is named by its line

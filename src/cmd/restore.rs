@@ -2,10 +2,9 @@
 
 use super::archive::{io_error, open, read};
 use super::shared::options::Global;
-use super::shared::time;
 use super::shared::utf8_path::utf8_path;
 use super::shared::write::{self, WriteArgs};
-use super::shared::{archived_session, file_args};
+use super::shared::{archived_session, file_args, time};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::model::{Change, Count, Piece, Plan, Span, Target, parse_time};

@@ -19,7 +19,7 @@ use super::shared::{parallel, session_arg};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::json::{member_at, string};
-use crate::model::{Count, Source};
+use crate::model::Source;
 use crate::ops::stats::{Big, Total};
 use crate::store;
 use crate::ui::Ui;
@@ -204,9 +204,8 @@ fn hint_prices(sessions: &[Row], is_grouped: bool, ui: &mut Ui) {
     let counted = sessions.iter().map(|row| &row.sum).filter(|sum| is_grouped || !sum.is_agents_cost);
     let unpriced: u64 = counted.map(|sum| sum.all_taken().unpriced).sum();
     if unpriced > 0 {
-        let have = if unpriced == 1 { "has" } else { "have" };
-        let replies = Count("reply", "replies", unpriced as usize);
-        ui.hint(format_args!("{replies} {have} no cost; `bough help config` shows how to set prices"));
+        let replies = tables::have_no_cost(unpriced);
+        ui.hint(format_args!("{replies}; `bough help config` shows how to set prices"));
     }
 }
 

@@ -112,17 +112,20 @@ pub(crate) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
 /// From how many bytes on reading may take a second.
 const SLOW: u64 = 16 << 20;
 
+/// Returns what the ends of a session's file say of it.
+fn ends_of(path: &Path) -> Option<sessions::Summary> {
+    let opened = store::open_ends(path, store::Options::default()).ok()?;
+    sessions::summary(&opened.session, &opened.files).ok()
+}
+
 /// Returns the name of a session, or else its first prompt, if they are near the ends of its file.
 pub(crate) fn title(path: &Path) -> Option<String> {
-    let opened = store::open_ends(path, store::Options::default()).ok()?;
-    let summary = sessions::summary(&opened.session, &opened.files).ok()?;
-    Some(summary.title().to_owned()).filter(|title| !title.is_empty())
+    Some(ends_of(path)?.title().to_owned()).filter(|title| !title.is_empty())
 }
 
 /// Returns the first prompt of a session, if it is near an end of its file.
 fn first_prompt(path: &Path) -> Option<String> {
-    let opened = store::open_ends(path, store::Options::default()).ok()?;
-    sessions::summary(&opened.session, &opened.files).ok()?.prompt
+    ends_of(path)?.prompt
 }
 
 /// Returns what tells a session from others of the same name: its age, and its first prompt.

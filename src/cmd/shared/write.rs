@@ -471,11 +471,7 @@ pub(crate) fn summary(word: &str) -> anyhow::Result<String> {
         Some(file) => {
             std::fs::read_to_string(file).map_err(|error| anyhow::anyhow!(error).context(file.to_owned()))?
         }
-        None if word == "-" => {
-            let mut text = String::new();
-            std::io::stdin().lock().read_to_string(&mut text)?;
-            text
-        }
+        None if word == "-" => standard_input()?,
         None => word.to_owned(),
     };
     let text = text.trim_end_matches(['\n', '\r']);
@@ -483,6 +479,14 @@ pub(crate) fn summary(word: &str) -> anyhow::Result<String> {
         return Err(Failure::Usage { what: "the summary is empty".into(), hint: String::new() }.into());
     }
     Ok(text.to_owned())
+}
+
+/// Reads a text from standard input, without the ends of its last lines.
+pub(crate) fn standard_input() -> std::io::Result<String> {
+    let mut text = String::new();
+    std::io::stdin().lock().read_to_string(&mut text)?;
+    text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    Ok(text)
 }
 
 /// Returns a generator of new ids; a test sets its seed with `BOUGH_IDS`.

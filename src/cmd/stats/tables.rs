@@ -132,10 +132,14 @@ fn taken_line(words: &str, taken: &Taken) -> String {
         all.push_str(&format!(" · {}", dollars(cost)));
     }
     if taken.unpriced > 0 {
-        let have = if taken.unpriced == 1 { "has" } else { "have" };
-        all.push_str(&format!(" · {} {have} no cost", Count("reply", "replies", taken.unpriced as usize)));
+        all.push_str(&format!(" · {}", have_no_cost(taken.unpriced)));
     }
     all
+}
+
+/// Says how many replies have no cost.
+pub(super) fn have_no_cost(replies: u64) -> String {
+    Count("reply has no cost", "replies have no cost", replies as usize).to_string()
 }
 
 /// Returns the name of a group, on one line.
