@@ -2,6 +2,7 @@
 
 use super::type_names::TypeNames;
 use super::{Flags, Key, Kind, Span, Time};
+use std::ops::Range;
 
 /// The index of an entry among the entries of a session, in file order, starting at 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -293,6 +294,16 @@ impl Entries {
         let to = self.files.get(usize::from(file) + 1).map_or(self.len(), |next| *next as usize);
         let at = self.rows[from..to].binary_search_by_key(&offset, |row| row.offset).ok()?;
         Some(Ix((from + at) as u32))
+    }
+
+    /// Returns the indexes of the entries whose lines are within a part of a file.
+    pub fn within(&self, file: u16, part: Range<u64>) -> Range<usize> {
+        let Some(from) = self.files.get(usize::from(file)).map(|from| *from as usize) else { return 0..0 };
+        let to = self.files.get(usize::from(file) + 1).map_or(self.len(), |next| *next as usize);
+        let rows = &self.rows[from..to];
+        let first = rows.partition_point(|row| row.offset < part.start);
+        let end = rows.partition_point(|row| row.offset + u64::from(row.len) <= part.end);
+        from + first..from + end.max(first)
     }
 
     /// Returns the id of an entry, as a key.

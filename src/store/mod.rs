@@ -35,7 +35,7 @@ pub use new_file::{NewFile, replace_file};
 pub use read::end::{End, has_changed};
 pub use read::ends::open_ends;
 pub use read::growing::{Growing, Grown, Reading};
-pub use read::search::search_lines;
+pub use read::search::{lines_in, search_lines};
 pub use read::tail::{TailRequest, open_end, open_part};
 pub use read::whole::{Opened, Options, bytes_read, is_read_once, open, open_any, open_raw};
 pub use result_files::{ResultFile, ResultFiles};

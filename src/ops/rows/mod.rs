@@ -14,7 +14,7 @@ mod search;
 
 pub use folds::Folds;
 pub use order::Order;
-pub use search::{Scan, Search};
+pub use search::{Scan, Scanned, Search};
 
 use crate::model::{Ix, Tree};
 use std::ops::Range;

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::format::Session;
+use crate::json::Prefilter;
 use crate::model::{Source, Span, Table};
 use crate::ops::branches::tests::session;
 use std::io;
+use std::ops::Range;
 
 /// Returns the rows of `"a; b<a; c<b"` with the agent's leaf; a name beginning with a dot is
 /// hidden.
@@ -197,7 +199,8 @@ fn all_words_must_be_found() {
         assert_eq!(search.finds(&session, Ix(0), line.as_bytes()), wanted, "{typed:?} in {text:?}");
         let source = Table(vec![file.into_bytes()]);
         for down in [true, false] {
-            let found = Scan::new(Search::parse(typed).unwrap()).finds(&session, &source, Ix(0), down).unwrap();
+            let scanned = Scanned { session: &session, source: &source, ahead: &not_ahead, down };
+            let found = Scan::new(Search::parse(typed).unwrap()).finds(scanned, Ix(0)).unwrap();
             assert_eq!(found, wanted, "{typed:?} in {text:?}, down: {down}");
         }
     };
@@ -214,6 +217,11 @@ fn all_words_must_be_found() {
     check("\u{e4}pfel",       "\u{c4}PFEL",     true);
     check("",                 "The quick Fox",  false);
     assert!(Search::parse("re:(").is_err());
+}
+
+/// A search ahead that is not there.
+fn not_ahead(_: Range<u64>, _: &Prefilter) -> io::Result<(Range<u64>, Vec<Range<u64>>)> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Blocks that lack a word are passed over; what is found is the same, in each order of the entries.
@@ -251,11 +259,9 @@ fn a_scan_in_blocks_finds_what_each_line_has() {
         assert_eq!(wanted.is_empty(), typed == "absent", "{typed}");
         for (order, down) in [(&forward, true), (&backward, false), (&scattered, true), (&scattered, false)] {
             let mut scan = Scan::new(Search::parse(typed).unwrap());
-            let mut found: Vec<Ix> = order
-                .iter()
-                .copied()
-                .filter(|ix| scan.finds(&session, &source, *ix, down).unwrap())
-                .collect();
+            let scanned = Scanned { session: &session, source: &source, ahead: &not_ahead, down };
+            let mut found: Vec<Ix> =
+                order.iter().copied().filter(|ix| scan.finds(scanned, *ix).unwrap()).collect();
             found.sort();
             assert_eq!(found, wanted, "{typed}, down: {down}");
         }
@@ -297,13 +303,89 @@ fn a_scan_reads_what_lacks_a_word_once() {
     let backward: Vec<Ix> = branches.iter().rev().copied().collect();
     for (order, down) in [(branches, true), (backward, false)] {
         let mut scan = Scan::new(Search::parse("needle").unwrap());
+        let scanned = Scanned { session: &session, source: &source, ahead: &not_ahead, down };
         source.bytes.set(0);
         source.reads.set(0);
         for ix in order {
-            assert!(!scan.finds(&session, &source, ix, down).unwrap());
+            assert!(!scan.finds(scanned, ix).unwrap());
         }
         let (bytes, reads) = (source.bytes.get(), source.reads.get());
         assert!(bytes < len * 3 / 2, "{bytes} of {len} bytes, down: {down}");
         assert!(reads < 40, "{reads} reads of {len} bytes, down: {down}");
+    }
+}
+
+/// A rare word is searched ahead: what is found is the same, and little is read beside it.
+#[test]
+fn a_rare_word_is_searched_ahead() {
+    let mut file = String::from("{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n");
+    let count = 2400_u32;
+    let text = "x".repeat(10_000);
+    for at in 0..count {
+        let word = match at {
+            3 | 900 | 1777 | 2396 => "needle",
+            1300..1400 => "pin",
+            _ => "straw",
+        };
+        file += &format!(
+            "{{\"type\":\"message\",\"id\":\"{at:08x}\",\"parentId\":null,\"message\":{{\"role\":\"user\",\"content\":\"{text} {word}\"}}}}\n"
+        );
+    }
+    file += "{\"type\":\"label\",\"id\":\"l\",\"parentId\":null,\"targetId\":\"000007d0\",\"label\":\"needle\"}\n";
+    let session = Session::read(file.as_bytes()).unwrap();
+    let (bytes, len) = (file.clone().into_bytes(), file.len() as u64);
+    let source = Counted { source: Table(vec![file.into_bytes()]), bytes: 0.into(), reads: 0.into() };
+    let asked = std::cell::RefCell::new(Vec::new());
+    // The lines that begin in the part, each to its end.
+    let ahead = |part: Range<u64>, prefilter: &Prefilter| {
+        asked.borrow_mut().push(part.clone());
+        let mut lines = Vec::new();
+        let (mut at, mut searched) = (0, part.end..part.end);
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if part.contains(&at) {
+                searched = searched.start.min(at)..at + line.len() as u64;
+                if prefilter.find(line, 0).is_some() {
+                    lines.push(at..at + line.len() as u64 - 1);
+                }
+            }
+            at += line.len() as u64;
+        }
+        Ok((searched, lines))
+    };
+    let forward: Vec<Ix> = (0..count).map(Ix).collect();
+    let branches: Vec<Ix> = (0..count).step_by(2).chain((1..count).step_by(2)).map(Ix).collect();
+    let needles = [3, 900, 1777, 2000, 2396].map(Ix).to_vec();
+    let pins = (1300..1400).map(Ix).collect();
+    for (typed, wanted) in
+        [("needle", needles), ("pin", pins), ("straw", Vec::new()), ("x absent", Vec::new())]
+    {
+        for (order, down) in [(&forward, true), (&forward, false), (&branches, true), (&branches, false)] {
+            let mut order = order.clone();
+            if !down {
+                order.reverse();
+            }
+            for fails in [false, true] {
+                let ahead: &super::search::Ahead = if fails { &not_ahead } else { &ahead };
+                let mut scan = Scan::new(Search::parse(typed).unwrap());
+                let scanned = Scanned { session: &session, source: &source, ahead, down };
+                source.bytes.set(0);
+                asked.borrow_mut().clear();
+                let mut found: Vec<Ix> =
+                    order.iter().copied().filter(|ix| scan.finds(scanned, *ix).unwrap()).collect();
+                found.sort();
+                let (read, asked) = (source.bytes.get(), asked.borrow());
+                let told = format!("{typed}, down: {down}, fails: {fails}: {read} of {len} bytes, {asked:?}");
+                if typed == "straw" {
+                    assert!(asked.is_empty() && found.len() == 2296, "{told}");
+                    continue;
+                }
+                assert_eq!(found, wanted, "{told}");
+                if !fails {
+                    assert!(read < len / 2, "{told}");
+                    let all: u64 = asked.iter().map(|part| part.end - part.start).sum();
+                    assert!(read + all < len * 6 / 5, "{told}");
+                }
+            }
+        }
     }
 }

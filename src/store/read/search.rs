@@ -57,6 +57,39 @@ pub fn search_lines(
     Ok(format)
 }
 
+/// Searches a part of the main file on all processors for the lines that pass a prefilter.
+///
+/// Returns what was searched, which is the lines that begin in the part, each to its end; and where in it the lines are
+/// that pass, in order, without their endings. Reads each byte once and keeps none; a line that is longer than a block
+/// and passes is read twice. Fails if the file can't be read, or has become shorter than the part.
+pub fn lines_in(
+    files: &Files,
+    part: Range<u64>,
+    prefilter: &Prefilter,
+) -> io::Result<(Range<u64>, Vec<Range<u64>>)> {
+    let len = files.stamp(0).map_or(part.end, |stamp| stamp.bytes()).max(part.end);
+    let ends = |at: u64| if at == 0 { Ok(0) } else { end_of_line(files, at, len) };
+    let searched = ends(part.start)?..ends(part.end)?;
+    let mut parts = Vec::new();
+    let mut from = searched.start;
+    while from < searched.end {
+        let to = end_of_line(files, (from + PART).min(searched.end), searched.end)?;
+        parts.push(from..to);
+        from = to;
+    }
+    let in_part = |part: Range<u64>| {
+        let (mut pass, mut lines) = (Pass::new(files, part), Vec::new());
+        pass.more(0)?;
+        pass.run(Some(prefilter), &mut |offset, line| {
+            lines.push(offset..offset + line.len() as u64);
+            ControlFlow::Continue(())
+        })?;
+        Ok(lines)
+    };
+    let lines: io::Result<Vec<_>> = parts.into_par_iter().map(in_part).collect();
+    Ok((searched, lines?.concat()))
+}
+
 /// Searches a file on all processors. Each searches parts of about `part` bytes, which end with a
 /// line; the lines that were found in a few parts are kept until all of these are done.
 fn in_parts(

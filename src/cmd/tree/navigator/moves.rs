@@ -3,7 +3,8 @@
 use super::Navigator;
 use crate::model::grouped;
 use crate::ops::revision;
-use crate::ops::rows::{Scan, Search};
+use crate::ops::rows::{Scan, Scanned, Search};
+use crate::store;
 use crate::ui::text;
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
@@ -147,10 +148,12 @@ impl<'m> Navigator<'m> {
         let until = Instant::now() + time;
         let (session, files) = (self.model.session(), &self.model.opened.files);
         let (count, down) = (self.rows.len(), running.down);
+        let ahead = |part, prefilter: &_| store::lines_in(files, part, prefilter);
+        let scanned = Scanned { session, source: files, ahead: &ahead, down };
         while running.left > 0 {
             let row = running.next;
             let ix = self.rows.entry(row);
-            let found = match running.scan.finds(session, files, ix, down) {
+            let found = match running.scan.finds(scanned, ix) {
                 Ok(found) => found,
                 Err(error) => {
                     // The file was cut, or written anew.

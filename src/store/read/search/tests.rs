@@ -36,6 +36,37 @@ fn lines_are_found_wherever_blocks_end() {
 }
 
 #[test]
+fn lines_of_a_part_are_those_that_begin_in_it() {
+    let long = format!("needle {}", "z".repeat(2 * LINE as usize));
+    let text = format!("needle 1\r\n\n{long}\nnothing\nneedle 2\nneedle 3\r\nno\nlast needle");
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let (files, len) = open_raw(file.path()).unwrap();
+    let prefilter = Prefilter::new(&["needle".chars().map(|c| vec![c]).collect()]).unwrap();
+    let ends: Vec<u64> = text.match_indices('\n').map(|(at, _)| at as u64 + 1).chain([len]).collect();
+    let end = |at: u64| if at == 0 { 0 } else { *ends.iter().find(|end| **end >= at).unwrap() };
+    for from in (0..60).chain(len - 60..=len) {
+        for to in (from..80).chain(len - 50..=len).filter(|to| from <= *to) {
+            let (searched, lines) = lines_in(&files, from..to, &prefilter).unwrap();
+            assert_eq!(searched, end(from)..end(to), "{from}..{to}");
+            let (mut at, mut wanted) = (0, Vec::new());
+            for line in text.split_inclusive('\n') {
+                if searched.contains(&at) && line.contains("needle") {
+                    wanted.push(at..at + line.trim_end().len() as u64);
+                }
+                at += line.len() as u64;
+            }
+            assert_eq!(lines, wanted, "{from}..{to}");
+        }
+    }
+    let cut = tempfile::NamedTempFile::new().unwrap();
+    std::fs::copy(file.path(), cut.path()).unwrap();
+    let (files, len) = open_raw(cut.path()).unwrap();
+    cut.as_file().set_len(20).unwrap();
+    assert!(lines_in(&files, 0..len, &prefilter).is_err());
+}
+
+#[test]
 fn lines_are_found_wherever_parts_end() {
     let long = format!("needle {}", "z".repeat(2 * LINE as usize));
     let text = format!("\u{feff}needle 1\r\n\n{long}\nnothing\nneedle 2\nneedle 3\r\nno\nlast needle");
