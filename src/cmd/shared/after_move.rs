@@ -33,8 +33,8 @@ pub(crate) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<
     }
 }
 
-/// Says where HEAD is after a switch, and where it was.
-fn place(global: &Global, opened: &Opened, switch: &Switch, dry_run: bool) -> anyhow::Result<String> {
+/// Says where HEAD is after a switch, and where it was. `name` is how a hint names the session.
+fn place(opened: &Opened, switch: &Switch, dry_run: bool, name: &str) -> anyhow::Result<String> {
     let is = match (switch.moves, dry_run) {
         (false, _) if switch.to.is_none() => "HEAD is",
         (false, _) => "HEAD is at",
@@ -57,8 +57,7 @@ fn place(global: &Global, opened: &Opened, switch: &Switch, dry_run: bool) -> an
     } else if let Some(from) = switch.from {
         words.push_str(&format!(" · it was {}", short(opened, from)?));
         if !dry_run {
-            let session = session_arg::in_hint(global, opened.files.path(0));
-            words.push_str(&format!(" (`bough switch{session} -` goes back)"));
+            words.push_str(&format!(" (`bough switch{name} -` goes back)"));
         }
     }
     Ok(words)
@@ -75,7 +74,9 @@ pub(crate) fn print_move(
     if ui.look.quiet {
         return Ok(());
     }
-    ui.note(place(global, opened, switch, dry_run)?);
+    let path = opened.files.path(0);
+    let name = if switch.moves { session_arg::in_hint(global, path) } else { String::new() };
+    ui.note(place(opened, switch, dry_run, &name)?);
     if let Some(part) = switch.part {
         let session = &opened.session;
         let why = match session.claude.may_be_passed_over(part, session.entries.key(part)) {
@@ -100,15 +101,13 @@ pub(crate) fn print_move(
             Count("token", "tokens", usize::try_from(tokens).unwrap_or(usize::MAX))
         ));
     }
-    let path = opened.files.path(0);
     hint_resume(opened, ui);
     if let Some(to) = switch.to
         && switch.prompt.is_none()
         && opened.session.entries.kind(to) == Kind::User
     {
-        let session = session_arg::in_hint(global, path);
         ui.hint(format_args!(
-            "this is a prompt, and the next one will follow it; `bough switch --rewind{session} {}` goes before it and \
+            "this is a prompt, and the next one will follow it; `bough switch --rewind{name} {}` goes before it and \
              prints its text",
             text::shell_word(&ids::ShortIds::default().short_id(&opened.session, &opened.files, to)?)
         ));

@@ -74,12 +74,16 @@ pub(crate) fn word_for(global: &Global, path: &Path) -> Option<String> {
     if default_session(global).is_ok_and(|(default, _)| is_it(&default)) {
         return None;
     }
+    let here = std::env::current_dir().unwrap_or_default();
+    let file = path.strip_prefix(&here).unwrap_or(path).display().to_string();
+    // Elsewhere no id finds it, and to see that would take a look into every session.
+    if !locate::stores(&global.roots).iter().any(|store| real(path).starts_with(real(&store.root))) {
+        return Some(file);
+    }
     let id = locate::session_id(path);
     let short: String = id.chars().take(8).collect();
     let finds_it =
         |word: &&String| !looks_like_a_file(word) && named(global, word).is_ok_and(|found| is_it(&found));
-    let here = std::env::current_dir().unwrap_or_default();
-    let file = path.strip_prefix(&here).unwrap_or(path).display().to_string();
     Some([&short, &id].into_iter().find(finds_it).unwrap_or(&file).clone())
 }
 
