@@ -37,6 +37,9 @@ const MOST: u64 = 256 << 10;
 /// on how the bytes arrive.
 const STEP: usize = 16 << 10;
 
+/// How many bytes are examined first, of those that are there.
+const FIRST: usize = 1 << 10;
+
 /// Detects the format of a file from its first bytes and, if it has one, its path. A truncated last
 /// line does no harm.
 ///
@@ -87,7 +90,8 @@ pub fn detect_in_blocks<E>(
         }
         let mut rest = &bytes[..];
         while !rest.is_empty() {
-            let step = STEP - (offset % STEP as u64) as usize;
+            // The first lines are small, and often enough.
+            let step = (STEP - (offset % STEP as u64) as usize).min((offset as usize).max(FIRST));
             let (piece, after) = rest.split_at(step.min(rest.len()));
             reader.feed(piece, |line| look.line(line));
             offset += piece.len() as u64;

@@ -1,6 +1,7 @@
 //! The blocks of a file: buffering, and finding the whole lines in them.
 
 use crate::json::scan::{Index, Scanner};
+use std::cell::Cell;
 use std::ops::Range;
 
 /// How many bytes are read at a time, and how many of one line are held.
@@ -15,6 +16,9 @@ pub(super) struct Sizes {
 const FIRST: usize = 64 << 10;
 
 pub(super) const SIZES: Sizes = Sizes { block: 256 << 10, line: 1 << 20 };
+
+/// The largest buffer that is used again: larger ones are those of very long lines.
+const MOST_SPARE: usize = 2 * (SIZES.line + SIZES.block);
 
 /// Some bytes of a file, split into lines.
 ///
@@ -51,11 +55,28 @@ struct Cut {
     begins: bool,
 }
 
+thread_local! {
+    /// The buffer of the last reader of this thread: new memory costs more than to read a small file.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // The thread may be about to end.
+        let _ = SPARE.try_with(|spare| {
+            let last = spare.take();
+            let is_better = self.buffer.len() > last.len() && self.buffer.len() <= MOST_SPARE;
+            spare.set(if is_better { std::mem::take(&mut self.buffer) } else { last });
+        });
+    }
+}
+
 impl Block {
     pub(super) fn new(sizes: Sizes, scanner: Scanner) -> Block {
+        let spare = SPARE.try_with(Cell::take).unwrap_or_default();
         Block {
             sizes,
-            buffer: vec![0; sizes.block],
+            buffer: if spare.len() < sizes.block { vec![0; sizes.block] } else { spare },
             have: 0,
             came: 0,
             base: 0,
@@ -71,7 +92,7 @@ impl Block {
 
     pub(super) fn restart(&mut self, offset: u64) {
         // What a very long line took is given back.
-        if self.buffer.len() > 2 * (SIZES.line + SIZES.block) {
+        if self.buffer.len() > MOST_SPARE {
             self.buffer = vec![0; self.sizes.block];
         }
         self.have = 0;

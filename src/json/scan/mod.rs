@@ -29,6 +29,7 @@ mod string_end;
 
 use super::string;
 use starts::Window;
+use std::cell::Cell;
 
 pub(super) use container_end::end_of_container;
 pub(super) use signs::{backslashes, is_sign, signs};
@@ -226,9 +227,25 @@ impl Marks {
     }
 }
 
+thread_local! {
+    /// The lists of the last index of this thread, as [`Block`](super::reader) keeps its buffer.
+    static SPARE: Cell<Marks> = const { Cell::new(Marks { list: Vec::new(), count: 0, suspects: Vec::new() }) };
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        // The thread may be about to end.
+        let _ = SPARE.try_with(|spare| {
+            let last = spare.take();
+            let is_larger = self.marks.list.len() > last.list.len();
+            spare.set(if is_larger { std::mem::take(&mut self.marks) } else { last });
+        });
+    }
+}
+
 impl Index {
     pub(super) fn new(scanner: Scanner) -> Index {
-        Index { scanner, marks: Marks::default() }
+        Index { scanner, marks: SPARE.try_with(Cell::take).unwrap_or_default() }
     }
 
     /// Scans whole lines: the last byte must be a line feed.
