@@ -20,11 +20,16 @@ pub const MOST_BASE64: u64 = 5 * 1024 * 1024;
 /// Examines all images on a line: strings whose key is `data`.
 pub fn inspect(line: &[u8]) -> Seen {
     let mut seen = Seen::default();
-    for at in memchr::memmem::find_iter(line, b"\"data\"") {
-        let rest = line[at + 6..].trim_ascii_start();
+    let (finder, mut from) = (memchr::memmem::Finder::new(b"\"data\""), 0);
+    while let Some(more) = finder.find(&line[from..]) {
+        let at = from + more;
+        from = at + 6;
+        let rest = line[from..].trim_ascii_start();
         let Some(rest) = rest.strip_prefix(b":") else { continue };
         let Some(rest) = rest.trim_ascii_start().strip_prefix(b"\"") else { continue };
         let data = &rest[..memchr::memchr(b'"', rest).unwrap_or(rest.len())];
+        // An image is long: it is passed over once.
+        from = line.len() - (rest.len() - data.len());
         if data.starts_with(b"blob:") {
             seen.blob = true;
             continue;

@@ -239,13 +239,8 @@ fn unmarked(text: &str) -> Cow<'_, str> {
 pub(super) fn one_line(text: &str) -> String {
     let mut out = String::new();
     let mut room = SUMMARY;
-    let mut is_after_space = false;
-    for character in text.chars() {
-        if character.is_whitespace() {
-            is_after_space = !out.is_empty();
-            continue;
-        }
-        if std::mem::take(&mut is_after_space) {
+    for word in words(text) {
+        if !out.is_empty() {
             if room < 2 {
                 out.push('…');
                 break;
@@ -253,14 +248,40 @@ pub(super) fn one_line(text: &str) -> String {
             out.push(' ');
             room -= 1;
         }
-        if room == 0 {
+        let cut = if word.len() > room { word.char_indices().nth(room) } else { None };
+        if let Some((end, _)) = cut {
+            out.push_str(&word[..end]);
             out.push('…');
             break;
         }
-        out.push(character);
-        room -= 1;
+        out.push_str(word);
+        room -= word.chars().count();
     }
     out
+}
+
+/// Returns the words of a text, between white space. Of a word that is longer than a summary, only the start.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text.trim_start();
+    std::iter::from_fn(move || {
+        let most = (4 * SUMMARY + 4..).find(|most| rest.is_char_boundary(*most) || *most >= rest.len());
+        let most = most.unwrap_or(0).min(rest.len());
+        let mut end = 0;
+        // Most characters are neither white space nor like it, which is seen without decoding them.
+        while let Some(more) = rest[end..most].bytes().position(|byte| byte <= b' ' || !byte.is_ascii()) {
+            end += more;
+            match rest[end..].chars().next() {
+                Some(character) if !character.is_whitespace() => end += character.len_utf8(),
+                _ => break,
+            }
+        }
+        if !rest[end..].starts_with(char::is_whitespace) {
+            end = most;
+        }
+        let word = &rest[..end];
+        rest = rest[end..].trim_start();
+        Some(word).filter(|word| !word.is_empty())
+    })
 }
 
 /// Returns the first line that is not blank, and how many more there are.

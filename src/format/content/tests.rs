@@ -25,6 +25,47 @@ fn a_summary_is_cut_where_it_is_long() {
     assert_eq!((summary(34), summary(5000)), (cut.clone(), cut));
 }
 
+/// One line, character by character.
+fn on_one_line(text: &str) -> String {
+    let (mut all, mut is_after_space) = (Vec::new(), false);
+    for character in text.chars() {
+        if character.is_whitespace() {
+            is_after_space = !all.is_empty();
+            continue;
+        }
+        if std::mem::take(&mut is_after_space) {
+            all.push(' ');
+        }
+        all.push(character);
+    }
+    let is_cut = all.len() > SUMMARY;
+    all.truncate(SUMMARY);
+    let line: String = all.into_iter().collect();
+    if is_cut { format!("{}…", line.trim_end()) } else { line }
+}
+
+proptest::proptest! {
+    #[test]
+    fn words_on_one_line_are_those_of_the_characters(
+        parts in proptest::collection::vec(("[a-c]{0,120}|[é€😀]{0,200}|[x😀]{280,320}", "[ \t\n\u{B}\u{1c}\u{85}\u{a0}\u{2003}]{0,3}"), 0..8),
+    ) {
+        let text: String = parts.iter().map(|(word, space)| format!("{word}{space}")).collect();
+        proptest::prop_assert_eq!(one_line(&text), on_one_line(&text));
+    }
+}
+
+#[test]
+fn of_a_long_word_only_the_start_is_read() {
+    for sign in ["x", "é", "€", "😀"] {
+        let word = sign.repeat(2000);
+        assert!(
+            summary::words(&word).next().is_some_and(|word| (1201..1210).contains(&word.len())),
+            "{sign}"
+        );
+        assert_eq!(one_line(&word), on_one_line(&word), "{sign}");
+    }
+}
+
 #[test]
 #[rustfmt::skip] // a table
 fn a_command_in_words_is_written_as_people_write_it() {

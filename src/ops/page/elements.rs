@@ -2,9 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
+use flate2::{Compress, Compression, FlushCompress, Status};
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -84,11 +84,47 @@ impl<'w> Writer<'w> {
     }
 }
 
+/// Deflates bytes in memory that is used again.
+struct Deflater {
+    state: Compress,
+    /// What was deflated last.
+    deflated: Vec<u8>,
+}
+
+thread_local! {
+    static DEFLATER: RefCell<Deflater> =
+        RefCell::new(Deflater { state: Compress::new(Compression::new(EFFORT), false), deflated: Vec::new() });
+}
+
+impl Deflater {
+    /// Deflates and encodes bytes.
+    fn encoded(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.state.reset();
+        self.deflated.clear();
+        loop {
+            self.deflated.reserve(bytes.len() / 3 + 1024);
+            let rest = &bytes[self.state.total_in() as usize..];
+            let status = self.state.compress_vec(rest, &mut self.deflated, FlushCompress::Finish);
+            match status.expect("the state was just begun") {
+                Status::StreamEnd => break,
+                Status::Ok | Status::BufError => {}
+            }
+        }
+        let mut encoded = vec![0; self.deflated.len().div_ceil(3) * 4];
+        let len =
+            STANDARD.encode_slice(&self.deflated, &mut encoded).expect("there is room for three in four");
+        debug_assert_eq!(len, encoded.len());
+        // What a large element took is given back.
+        if self.deflated.capacity() > MOST {
+            self.deflated = Vec::new();
+        }
+        encoded
+    }
+}
+
 /// Deflates and encodes bytes.
 fn encoded(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 3), Compression::new(EFFORT));
-    let deflated = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    STANDARD.encode(deflated.expect("memory can be written to")).into_bytes()
+    DEFLATER.with_borrow_mut(|deflater| deflater.encoded(bytes))
 }
 
 /// Returns the threads that deflate, which are started once, or `None` if that is impossible or there is one processor only.
