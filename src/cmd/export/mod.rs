@@ -187,6 +187,12 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         }
         false => chosen(&mut read, revisions)?,
     };
+    if let Some(output) = output.filter(|_| !args.check) {
+        refuse_source(&read, output)?;
+        if !args.overwrites() && output.symlink_metadata().is_ok() {
+            return Err(Refusal::Exists { path: output.to_owned() }.into());
+        }
+    }
     let context = context.filter(|_| revisions.is_empty());
     let mut redaction = Redaction::new(args, form != Form::Jsonl, config)?;
     let page = Page { read: &read, chosen: &chosen, context, links: HashMap::new(), home: None };
@@ -208,12 +214,6 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             ui.hint("`--redact-report FILE` writes where they are");
         }
         return Ok(if redaction.is_clean() { Exit::Done } else { Exit::No });
-    }
-    if let Some(output) = output {
-        refuse_source(&read, output)?;
-        if !args.overwrites() && output.symlink_metadata().is_ok() {
-            return Err(Refusal::Exists { path: output.to_owned() }.into());
-        }
     }
     if is_page {
         let written = page.write(args, config, &mut redaction, output, None, ui)?;

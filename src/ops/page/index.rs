@@ -302,17 +302,19 @@ struct Calling<'i> {
     at: Box<RawValue>,
 }
 
-/// What is known beside some entries, by their number in the page.
-fn numbered_map<T>(
+/// What is known beside some entries, by their number in the page, in its order.
+pub(super) fn numbered_map<T>(
     of: &HashMap<Ix, Vec<T>>,
     numbered: &dyn Fn(Ix) -> Option<usize>,
     json: &mut dyn FnMut(&T) -> Option<Value>,
 ) -> Map<String, Value> {
-    let all = of.iter().filter_map(|(ix, items)| {
-        let items: Vec<Value> = items.iter().filter_map(&mut *json).collect();
-        Some((numbered(*ix)?.to_string(), items.into()))
-    });
-    all.collect()
+    let mut all: Vec<(usize, &Vec<T>)> =
+        of.iter().filter_map(|(ix, items)| Some((numbered(*ix)?, items))).collect();
+    all.sort_unstable_by_key(|(number, _)| *number);
+    let values = |items: &Vec<T>, json: &mut dyn FnMut(&T) -> Option<Value>| -> Value {
+        items.iter().filter_map(json).collect::<Vec<Value>>().into()
+    };
+    all.into_iter().map(|(number, items)| (number.to_string(), values(items, json))).collect()
 }
 
 /// Returns the first words of an entry. `call` is that of a result.

@@ -84,3 +84,15 @@ fn a_page_has_the_hashes_of_its_script_and_style_and_nothing_of_a_session_outsid
     assert!(page.contains(&format!("script-src 'sha256-{}'", hash(&between("<script>", "</script>")))));
     assert!(page.contains(&format!("style-src 'sha256-{}'", hash(&between("<style>", "</style>")))));
 }
+
+/// The same session makes the same page.
+#[test]
+fn what_is_known_beside_entries_is_in_the_order_of_the_page() {
+    let of: HashMap<Ix, Vec<u32>> = (0..40).map(|at| (Ix(at), vec![at, 99])).collect();
+    let numbered = |ix: Ix| (ix.index() != 7).then(|| 100 - ix.index());
+    let map = index::numbered_map(&of, &numbered, &mut |item| (*item != 99).then(|| (*item).into()));
+    let keys: Vec<String> = map.keys().cloned().collect();
+    let wanted: Vec<String> =
+        (61..=100).filter(|number| *number != 93).map(|number| number.to_string()).collect();
+    assert_eq!((keys, &map["61"]), (wanted, &serde_json::json!([39])));
+}
