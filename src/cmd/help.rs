@@ -1,6 +1,7 @@
 //! `bough help`: the manual pages, shown by the program itself.
 
-use super::{Exit, Failure, complete, man};
+use super::shared::config::Config;
+use super::{Exit, Failure, complete, man, tips};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 
@@ -15,7 +16,7 @@ pub struct Args {
     words: Vec<String>,
 }
 
-pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     ui.for_people();
     if args.words.is_empty() {
         let help = super::whole().render_long_help();
@@ -33,6 +34,10 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
     };
     // `config` is a command and the file of its settings: the latter is what is asked for more often.
     let Some((_, page)) = pages.iter().rfind(|(file, _)| wanted(file)) else {
+        if let Some(words) = config.alias.get(name) {
+            writeln!(ui.out(), "`{}` is an alias of `{}`", text::one_line(name), text::one_line(words.trim()))?;
+            return Ok(Exit::Done);
+        }
         return Err(no_page_about(&args.words.join(" ")).into());
     };
     ui.page();
@@ -45,9 +50,9 @@ fn no_page_about(words: &str) -> Failure {
     Failure::Usage {
         what: format!("there is no page about `{words}`"),
         hint: match topics_about(words) {
-            found if found.is_empty() => {
+            found if found.is_empty() => tips::for_word(words).unwrap_or_else(|| {
                 format!("the commands are listed by `bough help`; the topics are {}", topics())
-            }
+            }),
             found => format!("it is mentioned in {}", found.join(", ")),
         },
     }

@@ -207,7 +207,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Context(args) => context::run(args, global, ui),
         Command::Convert(args) => convert::run(args, global, ui),
         Command::Fsck(args) => fsck::run(args, global, ui),
-        Command::Help(args) => help::run(args, ui),
+        Command::Help(args) => help::run(args, config, ui),
         Command::Grep(args) => grep::run(args, global, ui),
         Command::Join(args) => join::run(args, global, ui),
         Command::Export(args) => export::run(args, global, config, ui),

@@ -135,9 +135,9 @@ pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let below = BELOW.iter().find(|(command, _)| usage.contains(&format!("{command} ")));
-    let tip = match below.or_else(|| TIPS.iter().find(|(known, _)| known == word)) {
+    let tip = match below {
         Some((_, tip)) => Some((*tip).to_owned()),
-        None => near(word).map(|name| format!("`bough {name}`")),
+        None => for_word(word),
     };
     // The suggestion of clap is by spelling, and often wrong: it takes `worktree` for `restore`.
     error.remove(ContextKind::SuggestedSubcommand);
@@ -146,16 +146,28 @@ pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Returns the command that differs from a word by a slip: two letters changed places, or one too many, too few or wrong.
-/// A word that begins just one command is that command.
+/// Returns what bough has for a word that is no command.
+pub(super) fn for_word(word: &str) -> Option<String> {
+    let known = TIPS.iter().find(|(known, _)| *known == word);
+    known.map(|(_, tip)| (*tip).to_owned()).or_else(|| near(word))
+}
+
+/// Returns the commands that differ from a word by a slip: two letters changed places, or one too many, too few or wrong. Else
+/// the tip for a word of another tool that differs by one, else the only command that begins with the word.
 fn near(word: &str) -> Option<String> {
     let command = Cli::command();
     let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    if let Some(name) = names.iter().find(|name| is_slip(word, name)) {
-        return Some((*name).to_owned());
+    let slips: Vec<String> =
+        names.iter().filter(|name| is_slip(word, name)).map(|name| format!("`bough {name}`")).collect();
+    if !slips.is_empty() {
+        return Some(slips.join(", "));
+    }
+    let mut meant = TIPS.iter().filter(|(known, _)| known.len() > 3 && is_slip(word, known));
+    if let Some((_, tip)) = meant.next().filter(|_| meant.next().is_none()) {
+        return Some((*tip).to_owned());
     }
     let mut begun = names.iter().filter(|name| word.len() > 2 && name.starts_with(word));
-    begun.next().filter(|_| begun.next().is_none()).map(|name| (*name).to_owned())
+    begun.next().filter(|_| begun.next().is_none()).map(|name| format!("`bough {name}`"))
 }
 
 #[cfg(test)]
@@ -179,16 +191,19 @@ mod tests {
     #[rustfmt::skip] // a table
     fn slips_are_known() {
         let check = |word: &str, wanted: Option<&str>| assert_eq!(near(word).as_deref(), wanted, "{word}");
-        check("lgo",     Some("log"));
-        check("lo",      Some("log"));
-        check("logg",    Some("log"));
-        check("statu",   Some("stats"));
-        check("swicth",  Some("switch"));
-        check("unde",    Some("undo"));
-        check("sess",    Some("sessions"));
-        check("export-", Some("export"));
+        check("lgo",     Some("`bough log`"));
+        check("lo",      Some("`bough log`"));
+        check("logg",    Some("`bough log`"));
+        check("statu",   Some("`bough stats`, `bough status`"));
+        check("stauts",  Some("`bough stats`, `bough status`"));
+        check("swicth",  Some("`bough switch`"));
+        check("unde",    Some("`bough undo`"));
+        check("sess",    Some("`bough sessions`"));
+        check("export-", Some("`bough export`"));
+        check("brnach",  Some("`bough branches` lists branches; `bough switch REV` starts one"));
+        check("comit",   Some("agents write sessions; `bough append` adds one entry"));
         check("se",      None);
-        check("worktree", None);
+        check("lx",      None);
         check("zzz",     None);
         check("",        None);
     }
