@@ -390,6 +390,6 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
         .iter()
         .filter(|count| **count > 0)
         .map(|count| f64::from(*count) / len)
-        .map(|share| share * share.log2())
+        .map(|share| share * libm::log2(share))
         .sum::<f64>()
 }
