@@ -104,6 +104,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let wanted = wanted(args, global, &archive, now)?;
     if args.dry_run {
         for file in wanted.iter().flatten() {
+            if ui.look.json {
+                rows::print(&StoredRow::of_file(file), ui)?;
+                continue;
+            }
             writeln!(ui.out(), "{}", text::one_line(&file.file.display().to_string()))?;
         }
         return Ok(Exit::Done);
@@ -294,6 +298,50 @@ pub(super) struct ArchiveRow {
     stored: u64,
 }
 
+/// A file of a session that would be archived, or a state of one that leaves the archive: archive --dry-run, archive prune.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.stored/1")]
+pub(super) struct StoredRow<'a> {
+    /// The id of the session.
+    session: &'a str,
+    /// The agent.
+    agent: &'a str,
+    /// The file.
+    file: String,
+    /// Whether it is the session file itself, and not one that belongs to it.
+    main: bool,
+    /// When the state was archived; absent if it would be archived now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archived: Option<&'a str>,
+    /// The size of the state in bytes; absent if it would be archived now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// Whether it is of a session file that is not where it was; absent if it would be archived now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    only_copy: Option<bool>,
+}
+
+impl<'a> StoredRow<'a> {
+    fn of_file(wanted: &'a Wanted) -> StoredRow<'a> {
+        let file = wanted.file.display().to_string();
+        let (session, agent, main) = (&wanted.session, &wanted.agent, wanted.main);
+        StoredRow { session, agent, file, main, archived: None, bytes: None, only_copy: None }
+    }
+
+    fn of_item(item: &'a Item) -> StoredRow<'a> {
+        StoredRow {
+            session: &item.session,
+            agent: &item.agent,
+            file: item.origin().display().to_string(),
+            main: item.main,
+            archived: Some(&item.archived),
+            bytes: Some(item.bytes),
+            only_copy: Some(is_only_copy(item)),
+        }
+    }
+}
+
 /// A blob that is not as it was archived: archive --verify.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -370,6 +418,12 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let kept = Kept::new(&contents, before);
     let is_wanted = |item: &Item| kept.has(item);
     let gone: Vec<&Item> = contents.items.iter().filter(|item| !is_wanted(item)).collect();
+    if ui.look.json && args.dry_run {
+        for item in gone {
+            rows::print(&StoredRow::of_item(item), ui)?;
+        }
+        return Ok(Exit::Done);
+    }
     if args.dry_run {
         for item in gone {
             let only = if is_only_copy(item) { ", the only copy" } else { "" };
@@ -378,11 +432,16 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Done);
     }
+    let removed: Vec<StoredRow> = gone.iter().map(|item| StoredRow::of_item(item)).collect();
     let lost: HashSet<&str> =
         gone.iter().filter(|item| is_only_copy(item)).map(|item| &*item.session).collect();
     let writer = archive.begin().map_err(|error| io_error(error, archive.folder()))?;
     let (states, bytes) = writer.prune(is_wanted).map_err(|error| io_error(error, archive.folder()))?;
-    if !ui.look.quiet {
+    if ui.look.json {
+        for row in &removed {
+            rows::print(row, ui)?;
+        }
+    } else if !ui.look.quiet {
         let states = Count("state of a file", "states of files", states);
         ui.note(format_args!("removed {states} and {} of blobs", file_args::size(bytes)));
         if !lost.is_empty() {

@@ -35,7 +35,12 @@ pub(super) fn run(args: &Args, config: &Config, ui: &mut Ui) -> anyhow::Result<E
     // `config` is a command and the file of its settings: the latter is what is asked for more often.
     let Some((_, page)) = pages.iter().rfind(|(file, _)| wanted(file)) else {
         if let Some(words) = config.alias.get(name) {
-            writeln!(ui.out(), "`{}` is an alias of `{}`", text::one_line(name), text::one_line(words.trim()))?;
+            writeln!(
+                ui.out(),
+                "`{}` is an alias of `{}`",
+                text::one_line(name),
+                text::one_line(words.trim())
+            )?;
             return Ok(Exit::Done);
         }
         return Err(no_page_about(&args.words.join(" ")).into());

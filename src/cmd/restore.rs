@@ -4,7 +4,7 @@ use super::archive::{io_error, open, read};
 use super::shared::options::Global;
 use super::shared::utf8_path::utf8_path;
 use super::shared::write::{self, WriteArgs};
-use super::shared::{archived_session, file_args, time};
+use super::shared::{archived_session, file_args, rows, time};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::model::{Change, Count, Piece, Plan, Span, Target, parse_time};
@@ -16,6 +16,7 @@ use crate::store::write::stamp;
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Restore a session from the archive
@@ -96,11 +97,23 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         plan.targets.push(Target::Move { file, to, pieces, copies: true });
     }
     let done = write::finish(args.writing, &files, Format::Claude, &plan, None, true, ui)?;
+    let restored = target(main, main, args.to.as_deref()).unwrap_or_else(|| main.origin());
+    let restored = restored.display().to_string();
+    if ui.look.json && !args.writing.dry_run {
+        let row = RestoreRow {
+            session: &main.session,
+            agent: &main.agent,
+            file: &restored,
+            archived: &main.archived,
+            files: plan.targets.len(),
+            not_restored: left,
+            op_id: Some(&*done.op_id).filter(|id| !id.is_empty()),
+        };
+        rows::print(&row, ui)?;
+    }
     if args.writing.dry_run || ui.look.quiet {
         return Ok(Exit::Done);
     }
-    let restored = target(main, main, args.to.as_deref()).unwrap_or_else(|| main.origin());
-    let restored = restored.display().to_string();
     ui.note(format_args!(
         "restored {} of session {}: {}",
         Count("file", "files", plan.targets.len()),
@@ -125,6 +138,28 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ui.hint(format_args!("`bough undo {}` undoes it", done.op_id));
     }
     Ok(Exit::Done)
+}
+
+/// A session that was restored: restore.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "schema", rename = "bough.restore/1")]
+pub(super) struct RestoreRow<'a> {
+    /// The id of the session.
+    session: &'a str,
+    /// The agent.
+    agent: &'a str,
+    /// The session file.
+    file: &'a str,
+    /// When the state that was restored was archived.
+    archived: &'a str,
+    /// How many files were restored.
+    files: usize,
+    /// How many files have no place in the folder that was given.
+    not_restored: usize,
+    /// The operation, as `bough undo` takes it; absent if none was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    op_id: Option<&'a str>,
 }
 
 /// Says so if an earlier state of a session was larger: it may have been damaged before it was archived again.

@@ -37,6 +37,8 @@ fn rows() -> Vec<Value> {
         row::<cmd::archive::ArchiveRow>(),
         row::<cmd::sessions::ArchivedRow>(),
         row::<cmd::archive::BlobRow>(),
+        row::<cmd::archive::StoredRow>(),
+        row::<cmd::restore::RestoreRow>(),
         row::<cmd::branches::BranchRow>(),
         row::<cmd::branches::LineRow>(),
         row::<cmd::branches::PointRow>(),
