@@ -71,13 +71,18 @@ pub(crate) fn in_hint(global: &Global, path: &Path) -> String {
 pub(crate) fn word_for(global: &Global, path: &Path) -> Option<String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_it = |found: &Path| real(found) == real(path);
-    if default_session(global).is_ok_and(|(default, _)| is_it(&default)) {
+    let is_stored =
+        locate::stores(&global.roots).iter().any(|store| real(path).starts_with(real(&store.root)));
+    // A session outside of all stores is the one that is meant only if the environment names it.
+    if (is_stored || super::options::session_variable().is_some())
+        && default_session(global).is_ok_and(|(default, _)| is_it(&default))
+    {
         return None;
     }
     let here = std::env::current_dir().unwrap_or_default();
     let file = path.strip_prefix(&here).unwrap_or(path).display().to_string();
-    // Elsewhere no id finds it, and to see that would take a look into every session.
-    if !locate::stores(&global.roots).iter().any(|store| real(path).starts_with(real(&store.root))) {
+    // No id finds it, and to see that would take a look into every session.
+    if !is_stored {
         return Some(file);
     }
     let id = locate::session_id(path);
