@@ -31,6 +31,8 @@ pub(crate) struct View<'s> {
     id_width: usize,
     /// The entry that is marked as HEAD.
     marked: Option<Ix>,
+    /// Whether entries of the conversation that are not listed are between that one and HEAD.
+    is_below: bool,
     /// Additional notes about entries.
     pub(crate) marks: HashMap<Ix, Vec<String>>,
     /// The results in separate files, if they are to be shown.
@@ -56,6 +58,7 @@ impl<'s> View<'s> {
             short: ShortIds::default(),
             calls: ToolCalls::default(),
             marked: opened.session.head.entry,
+            is_below: false,
             marks: HashMap::new(),
             stored: None,
             lines: RefCell::default(),
@@ -64,10 +67,14 @@ impl<'s> View<'s> {
         }
     }
 
-    /// Marks as HEAD the nearest entry for which `shown` is true, if HEAD itself is not listed.
+    /// Marks as HEAD the nearest entry for which `shown` is true, if HEAD itself is not listed; as one with HEAD below it if
+    /// other entries of the conversation are between them.
     pub(crate) fn mark(&mut self, shown: impl Fn(Ix) -> bool) {
         let head = self.session.head.entry;
         self.marked = head.and_then(|head| self.session.tree.ancestors(head).find(|ix| shown(*ix))).or(head);
+        let above = head.into_iter().flat_map(|head| self.session.tree.ancestors(head));
+        self.is_below =
+            above.take_while(|ix| Some(*ix) != self.marked).any(|ix| self.session.is_conversation(ix));
     }
 
     /// Returns whether an entry is marked as HEAD.
@@ -148,11 +155,14 @@ impl<'s> View<'s> {
     /// Returns the names of an entry: `HEAD`, `label: good`.
     pub(crate) fn names(&self, ix: Ix) -> Vec<(Ink, String)> {
         let mut names = Vec::new();
-        if self.is_marked(ix) {
+        if self.is_marked(ix) && !self.is_below {
             names.push((Ink::Head, "HEAD".to_owned()));
         }
         if let Some(label) = self.session.labels.label(ix) {
             names.push((Ink::Label, format!("label: {}", text::one_line(label))));
+        }
+        if self.is_marked(ix) && self.is_below {
+            names.push((Ink::Head, "HEAD below".to_owned()));
         }
         for mark in self.marks.get(&ix).into_iter().flatten() {
             names.push((Ink::Quiet, text::one_line(mark)));
