@@ -40,6 +40,11 @@ impl Search {
         self.patterns.is_empty()
     }
 
+    /// Returns whether bytes may contain all words.
+    fn may_be_in(&self, bytes: &[u8]) -> bool {
+        self.patterns.iter().all(|pattern| may_be_in(pattern, bytes))
+    }
+
     /// Returns whether an entry matches, given its line.
     pub fn finds(&self, session: &Session, ix: Ix, line: &[u8]) -> bool {
         let label = session.labels.label(ix).unwrap_or_default();
@@ -106,6 +111,8 @@ pub struct Scan {
     is_in_kinds: bool,
     block: Block,
     lacking: Lacking,
+    /// A line that is not in the block.
+    line: Vec<u8>,
     /// How many of the last blocks lack a word, and how many bytes are searched ahead next.
     passed: u32,
     ahead: u64,
@@ -145,7 +152,16 @@ impl Scan {
         let kinds = Kind::ALL.into_iter().filter(|kind| in_name(kind) == all).collect();
         let is_in_kinds = Kind::ALL.iter().any(|kind| in_name(kind) > 0);
         let block = Block { file: 0, from: 0, bytes: Vec::new(), lacks: None, used: 0, size: BLOCK[1] };
-        Scan { search, kinds, is_in_kinds, block, lacking: Lacking::default(), passed: 0, ahead: AHEAD[0] }
+        Scan {
+            search,
+            kinds,
+            is_in_kinds,
+            block,
+            lacking: Lacking::default(),
+            line: Vec::new(),
+            passed: 0,
+            ahead: AHEAD[0],
+        }
     }
 
     /// Returns whether an entry matches. Fails if the line can't be read.
@@ -173,6 +189,27 @@ impl Scan {
             return Ok(false);
         }
         Ok(self.search.finds(session, ix, self.block.line(span)))
+    }
+
+    /// Returns whether all words may be in the line of an entry; without a word that can be looked for as it is stored, they
+    /// may be. Fails if the line can't be read.
+    pub fn may_find(&mut self, scanned: Scanned, ix: Ix) -> io::Result<bool> {
+        if self.lacking.has(ix) {
+            return Ok(false);
+        }
+        let span = scanned.session.span(ix);
+        if self.block.has(span) {
+            let line = self.block.line(span);
+            return Ok(self.block.lacks.is_none() && self.search.may_be_in(line));
+        }
+        // The next row is in the block.
+        scanned.source.read(span, &mut self.line)?;
+        Ok(self.search.may_be_in(&self.line))
+    }
+
+    /// Returns whether all words are in a text.
+    pub fn is_in_text(&self, text: &str) -> bool {
+        !self.search.is_empty() && self.search.patterns.iter().all(|pattern| pattern.is_in_text(text))
     }
 
     /// Searches a large part of the main file for a word that the last blocks lack, from a line on. Returns whether it

@@ -1,7 +1,8 @@
 //! The cursor of the navigator: where it goes, what is folded, and the search.
 
 use super::Navigator;
-use crate::model::grouped;
+use crate::model::{Ix, Kind, grouped};
+use crate::ops::filter::Mode;
 use crate::ops::revision;
 use crate::ops::rows::{Scan, Scanned, Search};
 use crate::store;
@@ -19,6 +20,8 @@ pub(super) struct Running {
     pub(super) next: usize,
     pub(super) left: usize,
     pub(super) down: bool,
+    /// The reply of the last result that was looked at, and whether the words may be in it.
+    pub(super) reply: Option<(Ix, bool)>,
     /// The row from which the search went out.
     pub(super) from: usize,
     /// The rows that match, in the order in which they were found.
@@ -135,6 +138,7 @@ impl<'m> Navigator<'m> {
             next,
             left: count,
             down,
+            reply: None,
             from: self.cursor,
             found: Vec::new(),
             since: Instant::now(),
@@ -154,7 +158,7 @@ impl<'m> Navigator<'m> {
             let row = running.next;
             let ix = self.rows.entry(row);
             let found = match running.scan.finds(scanned, ix) {
-                Ok(found) => found,
+                Ok(found) => found || self.is_in_call(&mut running, scanned, ix),
                 Err(error) => {
                     // The file was cut, or written anew.
                     self.kept.message = error.to_string();
@@ -189,13 +193,60 @@ impl<'m> Navigator<'m> {
         }
         let Running { mut found, from, .. } = running;
         let Some(row) = found.first().copied() else {
-            self.kept.message = format!("not found: {}", text::one_line(&self.kept.search));
+            self.kept.message = match self.revision_row() {
+                Some((row, ix)) => {
+                    self.jump(Some(row), "");
+                    let typed = text::one_line(&self.kept.search);
+                    match self.rows.entry(row) == ix {
+                        true => format!("no text has it; this is the entry `{typed}`"),
+                        false => format!("this filter does not show `{typed}`, which is below this entry"),
+                    }
+                }
+                None => self.not_found(),
+            };
             return true;
         };
         found.sort_unstable();
         self.matches = Some((self.kept.search.clone(), found));
         self.go_to_match(row, from, down);
         true
+    }
+
+    /// Whether all words are in the call of a result, which is shown before the result.
+    fn is_in_call(&mut self, running: &mut Running, scanned: Scanned<'_>, ix: Ix) -> bool {
+        let session = self.model.session();
+        if session.entries.kind(ix) != Kind::Tool {
+            return false;
+        }
+        // The results of one reply follow each other.
+        let is_reply = |above: &Ix| session.entries.kind(*above) != Kind::Tool;
+        let Some(reply) = session.tree.ancestors(ix).find(is_reply) else { return false };
+        if running.reply.is_none_or(|(known, _)| known != reply) {
+            running.reply = Some((reply, running.scan.may_find(scanned, reply).unwrap_or(false)));
+        }
+        let may_be_in = running.reply.is_some_and(|(_, may)| may);
+        may_be_in && self.view.summary(ix).is_ok_and(|shown| running.scan.is_in_text(&shown))
+    }
+
+    /// The entry that was typed as a revision: an id, a label, `HEAD~2`; and its row, or that of the nearest shown one above it.
+    fn revision_row(&self) -> Option<(usize, Ix)> {
+        let opened = &self.model.opened;
+        let typed = self.kept.search.trim();
+        if opened.session.partial || revision::is_set(&opened.session, &opened.files, typed).unwrap_or(true) {
+            return None;
+        }
+        let ix = revision::resolve_one(&opened.session, &opened.files, typed).ok()?;
+        Some((self.rows.row_at_or_above(ix)?, ix))
+    }
+
+    /// What is said of a search without a match.
+    fn not_found(&self) -> String {
+        let (name, mode) = self.filter();
+        let what = text::one_line(&self.kept.search);
+        match mode {
+            Mode::Default | Mode::All => format!("not found: {what}"),
+            _ => format!("not found with the filter {name}: {what}"),
+        }
     }
 
     /// Goes to a row that matches, from another one, and says which of the matches it is, if they were counted.
