@@ -69,7 +69,10 @@ fn tests() -> Vec<Test> {
 
         [Program("tmux")] =>
             tree::a_growing_file_is_followed_and_a_cut_one_is_survived,
+            tree::a_changed_file_is_noticed_without_a_key,
+            tree::a_pasted_text_is_a_text,
             tree::an_agent_that_ends_is_noticed,
+            tree::an_entry_that_is_only_printed_is_shown,
             tree::an_entry_is_chosen_while_the_output_goes_elsewhere,
             tree::browsing_writes_nothing,
             tree::colors_are_as_the_terminal_has_them,

@@ -221,6 +221,48 @@ pub fn an_agent_that_ends_is_noticed() {
     terminal.wait_for("its end", |screen| !screen.contains("agent running"));
 }
 
+/// The letters of a pasted text are not keys, and a line break in it is not a yes.
+pub fn a_pasted_text_is_a_text() {
+    let terminal = Terminal::start("parser.jsonl", "");
+    let before = fs::read(terminal.home.join("s.jsonl")).unwrap();
+    let paste = |seen: &str| {
+        assert!(terminal.tmux(&["set-buffer", "gg\ne\nx\n"]).status().unwrap().success());
+        assert!(terminal.tmux(&["paste-buffer", "-p"]).status().unwrap().success());
+        terminal.wait_for(seen, |screen| screen.contains(seen));
+    };
+    let ignored = "what was pasted is not taken for keys";
+    terminal.open();
+    paste(ignored);
+    // A plan is neither carried out nor left.
+    terminal.keys(&["g", "g", "Enter"]);
+    terminal.wait_for("a plan", |screen| screen.contains("Enter yes"));
+    paste(ignored);
+    terminal.keys(&["Escape"]);
+    terminal.wait_for("no", |screen| screen.contains("nothing was changed"));
+    // Where a line is typed, it is a part of that.
+    terminal.keys(&["/"]);
+    paste("/gg e x");
+    assert!(before == fs::read(terminal.home.join("s.jsonl")).unwrap());
+}
+
+pub fn a_changed_file_is_noticed_without_a_key() {
+    let terminal = Terminal::start("parser.jsonl", "");
+    terminal.open();
+    let mut file = fs::OpenOptions::new().append(true).open(terminal.home.join("s.jsonl")).unwrap();
+    file.write_all(b"{\"type\":\"custom\",\"id\":\"c0ffee00\",\"parentId\":null,\"customType\":\"x\"}\n")
+        .unwrap();
+    terminal.wait_for("the change", |screen| screen.contains("changed"));
+}
+
+/// Without a pager that waits, an entry is shown in the tree itself.
+pub fn an_entry_that_is_only_printed_is_shown() {
+    let terminal = Terminal::start("parser.jsonl", "PAGER=cat");
+    terminal.open();
+    terminal.keys(&["o"]);
+    terminal
+        .wait_for("the entry", |screen| screen.contains("q close") && screen.contains("kind    assistant"));
+}
+
 pub fn browsing_writes_nothing() {
     let terminal = Terminal::start("parser.jsonl", "");
     let session = terminal.home.join("s.jsonl");

@@ -43,6 +43,11 @@ impl LineEdit {
         self.letters.iter().collect()
     }
 
+    /// Inserts a text as one line.
+    pub(super) fn paste(&mut self, text: &str) {
+        text::one_line(text.trim()).chars().for_each(|letter| self.press(Key::Char(letter)));
+    }
+
     /// Edits by one key.
     pub(super) fn press(&mut self, key: Key) {
         match key {

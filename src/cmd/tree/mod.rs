@@ -38,10 +38,11 @@ use terminal::Terminal;
 ///
 /// Shows the tree as the agents' own tree views do: roots down, the branch with HEAD first, with
 /// the same filters. The entry under the cursor is shown beside the tree. Keys switch, label, copy,
-/// export, compare, undo and redo. Each of them runs the command of that name, shows its plan
-/// first, and can be undone. `g?` lists the keys. Browsing writes nothing.
+/// export, compare, undo and redo. Each of them runs the command of that name and can be undone; all
+/// but the label show their plan first. `g?` lists the keys. Browsing writes nothing.
 ///
-/// Without a session, lists the sessions of the current folder; Enter opens one.
+/// Without a session, lists the sessions of the current folder, or of the nearest above it that has
+/// any; Enter opens one.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough tree [OPTIONS] [SESSION]")]
 pub struct Args {
@@ -220,8 +221,7 @@ fn chosen(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Chosen> {
         return Ok(Chosen::List(found.into_iter().filter_map(Found::from_path).collect()));
     }
     if named.is_none() && (args.project || session_variable().is_none()) {
-        let folder = std::env::current_dir()?;
-        let found: Vec<Found> = locate::of_folder(&stores(), &folder, locate::Worktrees::Listed).collect();
+        let found = session_arg::of_project(global, locate::Worktrees::Listed);
         return if found.is_empty() { Err(Failure::NoSession.into()) } else { Ok(Chosen::List(found)) };
     }
     let path = session_arg::path(global, args.word.as_deref(), ui)?;
@@ -312,6 +312,9 @@ impl Browser<'_> {
     /// Takes keys and draws until the session was read anew, or is left.
     fn drive(&mut self, navigator: &mut Navigator<'_>, loader: &mut Loader) -> anyhow::Result<Next> {
         let (mut is_stale, mut looked, mut asked) = (true, Instant::now(), Instant::now());
+        let mut has_pressed = false;
+        // What was said of a file that is followed and is gone, until it is there again.
+        let mut failed: Option<String> = None;
         loop {
             // A search goes on in the rows that it began in; it takes no longer than a reading.
             match if navigator.is_searching() { None } else { loader.take() } {
@@ -324,26 +327,39 @@ impl Browser<'_> {
             }
             if navigator.kept.follow && !loader.is_reading() && looked.elapsed() >= LOOK.max(loader.pause()) {
                 looked = Instant::now();
-                match navigator.model.has_changed() {
+                let changed = navigator.model.has_changed();
+                if changed.is_ok()
+                    && let Some(said) = failed.take()
+                    && said == navigator.kept.message
+                {
+                    navigator.kept.message.clear();
+                    is_stale = true;
+                }
+                match changed {
                     Ok(true) => loader.start(navigator.kept.how()),
                     Ok(false) => {}
                     Err(error) => {
                         navigator.kept.message = error.to_string();
+                        failed = Some(navigator.kept.message.clone());
                         is_stale = true;
                     }
                 }
             }
             if asked.elapsed() >= ASK {
                 asked = Instant::now();
-                let is_running = navigator.model.is_agent_running();
-                is_stale |= is_running != navigator.is_agent_running;
-                navigator.is_agent_running = is_running;
                 // What is followed, or read just now, is not old.
                 let has_changed = !navigator.kept.follow
                     && !loader.is_reading()
                     && navigator.model.has_changed().unwrap_or(false);
-                is_stale |= has_changed != navigator.has_changed;
+                let is_news = has_changed != navigator.has_changed;
+                is_stale |= is_news;
                 navigator.has_changed = has_changed;
+                // To look for a program takes longer than to look at a file.
+                if navigator.is_agent_running || is_news || std::mem::take(&mut has_pressed) {
+                    let is_running = navigator.model.is_agent_running();
+                    is_stale |= is_running != navigator.is_agent_running;
+                    navigator.is_agent_running = is_running;
+                }
             }
             is_stale |= navigator.work(Duration::from_millis(8));
             let is_busy = loader.is_reading() || navigator.is_searching();
@@ -358,17 +374,21 @@ impl Browser<'_> {
                 (true, ..) => Duration::ZERO,
                 (_, true, _) => Duration::from_millis(10),
                 (_, _, true) => LOOK,
-                // An agent that ends is noticed; one that begins, with the next key.
-                _ if navigator.is_agent_running => ASK,
-                _ => Duration::from_secs(3600),
+                // A change of the file is noticed, and an agent that ends.
+                _ => ASK,
             };
             match self.screen.next(wait, is_busy)? {
                 Input::Nothing => {}
                 Input::Redraw => is_stale = true,
                 Input::End => return Ok(Next::Leave(Left::Ended)),
                 Input::Signal(signal) => return Ok(Next::Leave(Left::Signal(signal))),
+                Input::Paste(text) => {
+                    is_stale = true;
+                    navigator.paste(&text);
+                }
                 Input::Key(key) => {
                     is_stale = true;
+                    has_pressed = true;
                     let step = navigator.press(key).and_then(|step| self.take_step(step, navigator, loader));
                     match step {
                         Ok(Some(left)) => return Ok(Next::Leave(left)),
@@ -396,8 +416,13 @@ impl Browser<'_> {
             Step::Redraw => self.screen.forget(),
             Step::Copy(text) => self.screen.copy(&text)?,
             Step::Page(words) => {
+                let began = Instant::now();
                 // A text that fits on the screen would be gone at once.
                 let ended = self.screen.run(navigator.bough.command(&words).env("LESS", "R"))?;
+                // So would one that is only printed.
+                if ended.success() && began.elapsed() < SOON && self.screen.live_height().is_some() {
+                    return self.run(&words, Then::Show, navigator, loader);
+                }
                 if !ended.success() {
                     navigator.kept.message = format!("`{}` failed: {ended}", navigator.bough.spelled(&words));
                 }
@@ -456,7 +481,7 @@ impl Browser<'_> {
                     is_stale = true;
                     None
                 }
-                Input::Key(_) | Input::Nothing => None,
+                Input::Key(_) | Input::Paste(_) | Input::Nothing => None,
             };
             if left.is_some() {
                 running.give_up()?;

@@ -2,7 +2,7 @@
 
 use super::keys::Key;
 use super::line_edit::LineEdit;
-use super::screen::{Input, Screen};
+use super::screen::{Input, PASTED, Screen};
 use crate::cmd::shared::file_args::size;
 use crate::cmd::shared::time;
 use crate::model::Time;
@@ -94,6 +94,7 @@ impl Picker {
                         return Ok(picked);
                     }
                 }
+                Input::Paste(text) => self.paste(&text),
                 Input::Nothing | Input::Redraw => {}
                 Input::End => return Ok(Picked::Ended),
                 Input::Signal(signal) => return Ok(Picked::Signal(signal)),
@@ -104,6 +105,18 @@ impl Picker {
     /// Shows why a session was not opened, until the next key.
     pub(super) fn report(&mut self, error: &anyhow::Error) {
         self.message = text::one_line(&format!("{error:#}"));
+    }
+
+    /// Takes a pasted text where one is typed.
+    fn paste(&mut self, text: &str) {
+        match &mut self.typing {
+            Some(line) => {
+                line.paste(text);
+                self.words = line.text();
+                self.narrow();
+            }
+            None => self.message = PASTED.into(),
+        }
     }
 
     fn press(&mut self, key: Key) -> Option<Picked> {

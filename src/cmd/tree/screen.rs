@@ -9,9 +9,11 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 /// What happened since the last look.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Input {
     Key(Key),
+    /// A text that was pasted. Its letters are not keys.
+    Paste(String),
     /// Nothing, for as long as was waited.
     Nothing,
     /// The screen has another size, or must be drawn again.
@@ -21,6 +23,9 @@ pub(super) enum Input {
     /// A signal ends the program.
     Signal(i32),
 }
+
+/// What is said of a text that is pasted where none is typed.
+pub(super) const PASTED: &str = "what was pasted is not taken for keys";
 
 /// Draws on a buffer; gives where the cursor of the terminal is, if it is shown.
 pub(super) type Paint<'p> = dyn FnMut(&mut Buffer) -> Option<(u16, u16)> + 'p;

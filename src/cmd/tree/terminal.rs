@@ -5,8 +5,8 @@ use super::screen::{Input, Paint, Screen};
 use crate::store::write::wait_until_gone;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{
-    self, DisableMouseCapture, EnableMouseCapture, Event, KeyboardEnhancementFlags, MouseEventKind,
-    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+    self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event,
+    KeyboardEnhancementFlags, MouseEventKind, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
@@ -82,7 +82,7 @@ fn take(mouse: bool) -> io::Result<()> {
     ENTERED.store(true, Ordering::SeqCst);
     // Terminals that know nothing of it pass it over; the others tell Shift ^O from ^O then.
     let flags = PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES);
-    execute!(tty, EnterAlternateScreen, flags)?;
+    execute!(tty, EnterAlternateScreen, flags, EnableBracketedPaste)?;
     if mouse {
         execute!(tty, EnableMouseCapture)?;
     }
@@ -95,7 +95,14 @@ fn give_back() {
         return;
     }
     if let Ok(mut tty) = OpenOptions::new().write(true).open("/dev/tty") {
-        let _ = execute!(tty, PopKeyboardEnhancementFlags, DisableMouseCapture, LeaveAlternateScreen, Show);
+        let _ = execute!(
+            tty,
+            DisableBracketedPaste,
+            PopKeyboardEnhancementFlags,
+            DisableMouseCapture,
+            LeaveAlternateScreen,
+            Show
+        );
     }
     let _ = disable_raw_mode();
 }
@@ -158,6 +165,7 @@ impl Screen for Terminal {
                     MouseEventKind::ScrollUp => return Ok(Input::Key(Key::Up)),
                     _ => {}
                 },
+                Event::Paste(text) => return Ok(Input::Paste(text)),
                 Event::Resize(..) => return Ok(Input::Redraw),
                 _ => {}
             }

@@ -3,7 +3,8 @@
 use super::{Act, Leave, Navigator, Panel, Purpose, REWIND, Step, Then, Use};
 use crate::cmd::tree::keys::Key;
 use crate::cmd::tree::line_edit::LineEdit;
-use crate::cmd::tree::pager::scroll;
+use crate::cmd::tree::pager::{Pager, scroll};
+use crate::cmd::tree::screen::PASTED;
 use crate::format::Format;
 use crate::ops::filter::Mode;
 use crate::ui::{self, text};
@@ -23,7 +24,7 @@ impl<'m> Navigator<'m> {
             }
             Panel::Go => {
                 match key {
-                    Key::Char('?') => self.show("Keys", HELP.lines().map(str::to_owned).collect(), false),
+                    Key::Char('?') => self.show("Keys", self.keys(), false),
                     Key::Char('g') => self.go_to(0),
                     _ => {}
                 }
@@ -60,6 +61,29 @@ impl<'m> Navigator<'m> {
                     Ok(Step::Stay)
                 }
             },
+        }
+    }
+
+    /// The keys that do something.
+    fn keys(&self) -> Vec<String> {
+        let acts = match self.purpose {
+            Use::Act => HELP_ACT,
+            Use::SelectOne => "Enter                   choose this entry",
+            Use::SelectMany => {
+                "Enter                   choose the marked entries, or this one\nSpace                   mark"
+            }
+        };
+        [HELP, acts, HELP_SCREEN].join("\n\n").lines().map(str::to_owned).collect()
+    }
+
+    /// Takes a pasted text where one is typed. Elsewhere it does nothing: its letters would be keys, and a line break in it
+    /// would be a yes.
+    pub(crate) fn paste(&mut self, text: &str) {
+        match &mut self.kept.panel {
+            Panel::Line(_, line) => line.paste(text),
+            Panel::Text(Pager { typing: Some(line), .. }) => line.paste(text),
+            Panel::Text(pager) => pager.message = PASTED.into(),
+            _ => self.kept.message = PASTED.into(),
         }
     }
 
@@ -236,7 +260,13 @@ impl<'m> Navigator<'m> {
                 return Ok(Navigator::plan("Copy the marked entries to HEAD?", pick));
             }
             Key::Char('e') => {
-                let end = self.marked()?.into_iter().next().unwrap_or(id);
+                let marked = self.marked()?;
+                if let [_, _, ..] = marked[..] {
+                    self.kept.message =
+                        format!("mark one entry: a branch has one end; {} marked", marked.len());
+                    return Ok(Step::Stay);
+                }
+                let end = marked.into_iter().next().unwrap_or(id);
                 let words = words(&["export-branch", "--store", "--", &end]);
                 return Ok(Navigator::plan("Export the branch?", words));
             }
@@ -362,7 +392,7 @@ pub(super) fn typed_row(typed: &str, index: usize) -> Option<usize> {
     }
 }
 
-/// The keys, as `g?` shows them.
+/// The keys that move, as `g?` shows them.
 const HELP: &str = "\
 j k, Up Down            move by a row
 PgUp PgDn               move by a page
@@ -375,7 +405,8 @@ h                       HEAD
 :12 :+5 :-5             go to row 12; 5 rows down and up
 1 2 3 4 5               filter: default, no-tools, user-only, labeled-only, all
 ^O, Shift ^O            next and previous filter
-/ ?                     search down and up: all words, or re: and a regular expression
+/ ?                     search down and up: all words, or re: and a regular expression;
+                        or an entry: its id, a label, HEAD~2
 Up Down                 in a search or a command: those that were typed before
 n N                     next and previous match
 Esc                     clear the search, then the marks; twice: like q
@@ -383,7 +414,10 @@ Tab                     show or hide the entry
 J K ^D ^U               scroll the entry, by a line and by half a page
 t                       show or hide times
 f                       follow a running agent
+y Y                     copy the id, the text";
 
+/// The keys that do something with entries.
+const HELP_ACT: &str = "\
 Enter                   switch here; on a prompt: to before it
 s                       switch with a summary of the branch that is left
 L                       label; an empty name deletes the label
@@ -394,9 +428,10 @@ x                       write a page of the session (HTML)
 u ^R                    undo, redo
 r                       leave, and resume the session in its agent
 :                       any command of bough; @@ is the entry with the cursor
-o v                     open the entry in the pager, in $EDITOR
-y Y                     copy the id, the text
+o v                     open the entry in the pager, in $EDITOR";
 
+/// The keys of the screen.
+const HELP_SCREEN: &str = "\
 R ^L                    read the file again, draw the screen again
 ^Z                      suspend
 q :q                    go back to the list of sessions, or leave
