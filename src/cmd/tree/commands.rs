@@ -133,10 +133,18 @@ impl Running {
 }
 
 impl Ran {
-    /// What was done, in one line: the first note, else the first line of the output.
+    /// What was done, in one line: what was said first, with a warning after it; else the first line of the output.
     pub(super) fn said(&self) -> Option<String> {
-        let line = self.err.lines().find(|line| !line.starts_with("note: ")).or(self.out.lines().next())?;
-        Some(text::safe(&text::without_colors(line)))
+        let is_warning = |line: &&str| line.starts_with("warning: ");
+        let said = |line: &&str| !line.starts_with("note: ") && !is_warning(line);
+        let line = self.err.lines().find(said);
+        let warning = self.err.lines().find(is_warning);
+        let line = match (line, warning) {
+            (Some(line), Some(warning)) if !line.starts_with("hint: ") => format!("{line} · {warning}"),
+            (_, Some(line)) | (Some(line), None) => line.to_owned(),
+            (None, None) => self.out.lines().next()?.to_owned(),
+        };
+        Some(text::safe(&text::without_colors(&line)))
     }
 
     /// What was printed, for a person: the output, then the notes.

@@ -32,7 +32,6 @@ pub(super) fn screen(
     if head.height > 0 {
         header(navigator, status, &mut pen, head);
     }
-    let cursor = footer(navigator, &mut pen, foot);
     match &navigator.kept.panel {
         Panel::Text(pager) => {
             panel(&pager.title, &pager.lines, pager.top, pager.is_diff, &mut pen, body);
@@ -57,7 +56,8 @@ pub(super) fn screen(
             }
         }
     }
-    cursor
+    // It says whether there is more than fits.
+    footer(navigator, &mut pen, foot)
 }
 
 /// How many lines of a text with a title there is room for.
@@ -224,6 +224,7 @@ fn footer(navigator: &Navigator<'_>, pen: &mut Pen<'_>, area: Rect) -> Option<(u
         return None;
     }
     let keys = match (&kept.panel, navigator.purpose) {
+        (Panel::Plan { lines, .. }, _) if lines.len() > navigator.page => "Enter yes · Esc no · PgDn more",
         (Panel::Plan { .. }, _) => "Enter yes · Esc no",
         (Panel::Text(_), _) => "j k PgUp PgDn scroll · / search · q close",
         (Panel::Go, _) => "g first row · ? all keys",

@@ -1,6 +1,7 @@
 //! What each key does in the navigator.
 
 use super::{Act, Leave, Navigator, Panel, Purpose, REWIND, Step, Then, Use};
+use crate::cmd::Cli;
 use crate::cmd::tree::keys::Key;
 use crate::cmd::tree::line_edit::LineEdit;
 use crate::cmd::tree::pager::{Pager, scroll};
@@ -8,6 +9,8 @@ use crate::cmd::tree::screen::PASTED;
 use crate::format::Format;
 use crate::ops::filter::Mode;
 use crate::ui::{self, text};
+use clap::CommandFactory;
+use std::path::Path;
 
 impl<'m> Navigator<'m> {
     /// Does what a key asks for.
@@ -278,8 +281,14 @@ impl<'m> Navigator<'m> {
     /// Shows the command that writes a page of the session into the current folder, and asks.
     fn plan_page(&mut self) {
         let name = self.model.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // An older page stays.
+        let mut names = (1..).map(|number| match number {
+            1 => format!("{name}.html"),
+            number => format!("{name}-{number}.html"),
+        });
+        let free = names.find(|name| Path::new(name).symlink_metadata().is_err());
         let words = ["export", "--to", "html", "--output"].map(str::to_owned);
-        let words: Vec<String> = words.into_iter().chain([format!("{name}.html")]).collect();
+        let words: Vec<String> = words.into_iter().chain(free).collect();
         let lines = vec![
             self.bough.spelled(&words),
             String::new(),
@@ -360,6 +369,12 @@ impl<'m> Navigator<'m> {
                 if words.is_empty() {
                     return Ok(Step::Stay);
                 }
+                if Cli::command().find_subcommand(&words[0]).is_none()
+                    && let Some((row, _)) = self.row_of_revision(line)
+                {
+                    self.jump(Some(row), "");
+                    return Ok(Step::Stay);
+                }
                 Ok(Step::Run(words, Then::ShowAndReread))
             }
         }
@@ -403,6 +418,7 @@ Right                   unfold; else go to the next branch
 p P                     next and previous prompt
 h                       HEAD
 :12 :+5 :-5             go to row 12; 5 rows down and up
+:ID :LABEL :HEAD~2      go to an entry
 1 2 3 4 5               filter: default, no-tools, user-only, labeled-only, all
 ^O, Shift ^O            next and previous filter
 / ?                     search down and up: all words, or re: and a regular expression;

@@ -193,7 +193,7 @@ impl<'m> Navigator<'m> {
         }
         let Running { mut found, from, .. } = running;
         let Some(row) = found.first().copied() else {
-            self.kept.message = match self.revision_row() {
+            self.kept.message = match self.row_of_revision(&self.kept.search) {
                 Some((row, ix)) => {
                     self.jump(Some(row), "");
                     let typed = text::one_line(&self.kept.search);
@@ -228,10 +228,9 @@ impl<'m> Navigator<'m> {
         may_be_in && self.view.summary(ix).is_ok_and(|shown| running.scan.is_in_text(&shown))
     }
 
-    /// The entry that was typed as a revision: an id, a label, `HEAD~2`; and its row, or that of the nearest shown one above it.
-    fn revision_row(&self) -> Option<(usize, Ix)> {
-        let opened = &self.model.opened;
-        let typed = self.kept.search.trim();
+    /// The entry that a typed revision names, e.g. an id, a label, `HEAD~2`; and its row, or that of the nearest shown one above it.
+    pub(super) fn row_of_revision(&self, typed: &str) -> Option<(usize, Ix)> {
+        let (opened, typed) = (&self.model.opened, typed.trim());
         if opened.session.partial || revision::is_set(&opened.session, &opened.files, typed).unwrap_or(true) {
             return None;
         }
