@@ -191,12 +191,14 @@ impl Scan {
         Ok(self.search.finds(session, ix, self.block.line(span)))
     }
 
+    /// Returns whether the line of an entry is known to lack one of the words.
+    pub fn lacks(&self, ix: Ix) -> bool {
+        self.lacking.has(ix)
+    }
+
     /// Returns whether all words may be in the line of an entry; without a word that can be looked for as it is stored, they
     /// may be. Fails if the line can't be read.
     pub fn may_find(&mut self, scanned: Scanned, ix: Ix) -> io::Result<bool> {
-        if self.lacking.has(ix) {
-            return Ok(false);
-        }
         let span = scanned.session.span(ix);
         if self.block.has(span) {
             let line = self.block.line(span);

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// How many rows are searched before the clock is looked at.
 const CLOCK: usize = 16;
 
+/// How many calls of one reply are looked at. In a chain of results without a reply, all would be looked at for each.
+const CALLS: usize = 64;
+
 /// A search under way. It goes on after the first match, to count the others.
 pub(super) struct Running {
     pub(super) scan: Scan,
@@ -220,7 +223,11 @@ impl<'m> Navigator<'m> {
         }
         // The results of one reply follow each other.
         let is_reply = |above: &Ix| session.entries.kind(*above) != Kind::Tool;
-        let Some(reply) = session.tree.ancestors(ix).find(is_reply) else { return false };
+        let mut above = session.tree.ancestors(ix).skip(1).take(CALLS);
+        let Some(reply) = above.find(is_reply) else { return false };
+        if running.scan.lacks(reply) {
+            return false;
+        }
         if running.reply.is_none_or(|(known, _)| known != reply) {
             running.reply = Some((reply, running.scan.may_find(scanned, reply).unwrap_or(false)));
         }
