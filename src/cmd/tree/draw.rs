@@ -224,7 +224,9 @@ fn footer(navigator: &Navigator<'_>, pen: &mut Pen<'_>, area: Rect) -> Option<(u
         return None;
     }
     let keys = match (&kept.panel, navigator.purpose) {
-        (Panel::Plan { lines, .. }, _) if lines.len() > navigator.page => "Enter yes · Esc no · PgDn more",
+        (Panel::Plan { lines, top, .. }, _) if lines.len() > top + navigator.page => {
+            "Enter yes · Esc no · PgDn more"
+        }
         (Panel::Plan { .. }, _) => "Enter yes · Esc no",
         (Panel::Text(_), _) => "j k PgUp PgDn scroll · / search · q close",
         (Panel::Go, _) => "g first row · ? all keys",

@@ -266,6 +266,9 @@ const ASK: Duration = Duration::from_secs(3);
 /// A command that ends within this time is not said to be at work.
 const SOON: Duration = Duration::from_millis(300);
 
+/// What a pager showed for this time only, nobody has seen.
+const FLASH: Duration = Duration::from_millis(150);
+
 /// While a command is at work, keys are looked at this often.
 const TURN: Duration = Duration::from_millis(20);
 
@@ -420,7 +423,7 @@ impl Browser<'_> {
                 // A text that fits on the screen would be gone at once.
                 let ended = self.screen.run(navigator.bough.command(&words).env("LESS", "R"))?;
                 // So would one that is only printed.
-                if ended.success() && began.elapsed() < SOON && self.screen.live_height().is_some() {
+                if ended.success() && began.elapsed() < FLASH && self.screen.live_height().is_some() {
                     return self.run(&words, Then::Show, navigator, loader);
                 }
                 if !ended.success() {

@@ -227,6 +227,9 @@ impl Marks {
     }
 }
 
+/// The longest list that is used again: longer ones are those of very long lines.
+const MOST_SPARE: usize = 1 << 18;
+
 thread_local! {
     /// The lists of the last index of this thread, as [`Block`](super::reader) keeps its buffer.
     static SPARE: Cell<Marks> = const { Cell::new(Marks { list: Vec::new(), count: 0, suspects: Vec::new() }) };
@@ -237,15 +240,18 @@ impl Drop for Index {
         // The thread may be about to end.
         let _ = SPARE.try_with(|spare| {
             let last = spare.take();
-            let is_larger = self.marks.list.len() > last.list.len();
-            spare.set(if is_larger { std::mem::take(&mut self.marks) } else { last });
+            let is_better = self.marks.list.len() > last.list.len() && self.marks.list.len() <= MOST_SPARE;
+            spare.set(if is_better { std::mem::take(&mut self.marks) } else { last });
         });
     }
 }
 
 impl Index {
     pub(super) fn new(scanner: Scanner) -> Index {
-        Index { scanner, marks: SPARE.try_with(Cell::take).unwrap_or_default() }
+        let mut marks = SPARE.try_with(Cell::take).unwrap_or_default();
+        marks.count = 0;
+        marks.suspects.clear();
+        Index { scanner, marks }
     }
 
     /// Scans whole lines: the last byte must be a line feed.

@@ -418,7 +418,7 @@ Right                   unfold; else go to the next branch
 p P                     next and previous prompt
 h                       HEAD
 :12 :+5 :-5             go to row 12; 5 rows down and up
-:ID :LABEL :HEAD~2      go to an entry
+:0a64d7f1 :HEAD~2       go to an entry: its id, a label, a position
 1 2 3 4 5               filter: default, no-tools, user-only, labeled-only, all
 ^O, Shift ^O            next and previous filter
 / ?                     search down and up: all words, or re: and a regular expression;
