@@ -1,7 +1,7 @@
 //! The entries of a session, stored as columns.
 
 use super::type_names::TypeNames;
-use super::{Flags, Key, Kind, Span, Time};
+use super::{Flags, IdStart, Key, Kind, Span, Time};
 use std::ops::Range;
 
 /// The index of an entry among the entries of a session, in file order, starting at 0.
@@ -312,8 +312,8 @@ impl Entries {
     }
 
     /// Returns the id of an entry, or the first eight bytes of a longer one; empty if it has none.
-    pub fn id_start(&self, ix: Ix) -> Vec<u8> {
-        self.first_eight(ix).map_or_else(|| self.key(ix).short_id(), |start| start.to_vec())
+    pub fn id_start(&self, ix: Ix) -> IdStart {
+        self.first_eight(ix).map_or_else(|| self.key(ix).short_id(), IdStart::from)
     }
 
     /// Returns the first eight bytes of an entry's id, if it is at least that long.

@@ -1,6 +1,7 @@
 //! Ids as 64-bit keys.
 
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Deref;
 
 /// An id, as 64 bits.
 ///
@@ -71,19 +72,19 @@ impl Key {
 
     /// Returns the id itself, if it is at most eight bytes long. For the key of a longer id the
     /// result is meaningless, and the caller must know that.
-    pub fn short_id(self) -> Vec<u8> {
-        if !self.is_some() {
-            return Vec::new();
-        }
-        let mut bytes = self.0.to_le_bytes().to_vec();
+    pub fn short_id(self) -> IdStart {
+        let mut bytes = self.0.to_le_bytes();
         // The last byte contains the length if that is below eight; no id has a control character
         // there.
-        if bytes[7] == PLACE || bytes[7] == 1 && bytes[..7] == [0; 7] {
-            bytes.clear();
-        } else if bytes[7] < 2 * NUMBER {
-            bytes.truncate(usize::from(bytes[7] % NUMBER));
-        }
-        bytes
+        let len = match bytes[7] {
+            _ if !self.is_some() => 0,
+            PLACE => 0,
+            1 if bytes[..7] == [0; 7] => 0,
+            last if last < 2 * NUMBER => last % NUMBER,
+            _ => 8,
+        };
+        bytes[usize::from(len)..].fill(0);
+        IdStart { bytes, len }
     }
 
     /// Returns the id itself, if it is eight bytes long. The caveat of [`Key::short_id`] applies.
@@ -95,6 +96,29 @@ impl Key {
     /// Returns whether this is the key of an id, i.e. not [`Key::NONE`].
     pub fn is_some(self) -> bool {
         self != Key::NONE
+    }
+}
+
+/// The first eight bytes of an id, or all bytes of a shorter one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct IdStart {
+    /// Zeros from `len` on, so that the order is that of the ids.
+    bytes: [u8; 8],
+    len: u8,
+}
+
+impl From<[u8; 8]> for IdStart {
+    fn from(bytes: [u8; 8]) -> IdStart {
+        IdStart { bytes, len: 8 }
+    }
+}
+
+impl Deref for IdStart {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
     }
 }
 
@@ -142,8 +166,13 @@ mod tests {
             }
             assert!(Key::hash(one).is_some());
             if one.len() < 8 || one == b"abcdefgh" {
-                assert_eq!(Key::hash(one).short_id(), *one);
+                assert_eq!(*Key::hash(one).short_id(), **one);
             }
         }
+    }
+    #[test]
+    fn short_ids_are_in_the_order_of_the_ids() {
+        let ids: &[&[u8]] = &[b"", b"a", b"a\0", b"ab", b"abcdefg", b"abcdefgh", b"b"];
+        assert!(ids.is_sorted_by_key(|id| Key::hash(id).short_id()));
     }
 }

@@ -22,7 +22,7 @@ pub use count::{Count, grouped};
 pub use entries::{Entries, Entry, Ix};
 pub use fault::{Fault, FaultKind};
 pub use flags::Flags;
-pub use key::{BuildKeyHasher, Key, KeyHasher};
+pub use key::{BuildKeyHasher, IdStart, Key, KeyHasher};
 pub use kind::Kind;
 pub use line_reader::LineReader;
 pub use plan::{Change, Moved, Piece, Plan, Planned, Target};

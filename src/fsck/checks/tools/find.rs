@@ -335,7 +335,7 @@ mod tests {
             result: letter.is_ascii_uppercase(),
         });
         let paired = Paired::pair(tools, text.len());
-        let name = |id: Key| String::from_utf8(id.short_id()).unwrap();
+        let name = |id: Key| String::from_utf8(id.short_id().to_vec()).unwrap();
         let pairs =
             paired.pairs.iter().map(|pair| format!("{}{}-{}", name(pair.id), pair.call.0, pair.result.0));
         let pairs: Vec<String> = pairs.collect();
