@@ -106,8 +106,12 @@ pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Resu
 
 /// Returns whether an argument names a set (a range, or a word such as `leaves`) and not one entry.
 pub fn is_set(session: &Session, source: &dyn Source, revision: &str) -> Result<bool> {
-    Ok(whole_name(&Resolver::new(session, source), revision)?.is_none()
-        && (matches!(revision, "roots" | "leaves" | "all") || cut(revision).is_some()))
+    Ok(may_be_set(revision) && whole_name(&Resolver::new(session, source), revision)?.is_none())
+}
+
+/// Returns whether an argument names a set, if it is not an id or a label.
+fn may_be_set(revision: &str) -> bool {
+    matches!(revision, "roots" | "leaves" | "all") || cut(revision).is_some()
 }
 
 /// Returns why a word can't be a label, if it can't: it is, or looks like, another revision.
@@ -154,6 +158,9 @@ pub fn head(session: &Session) -> Result<Ix> {
 
 fn expression(names: &Resolver<'_>, text: &str) -> Result<Vec<Ix>> {
     let session = names.whole.session;
+    if !may_be_set(text) {
+        return Ok(vec![single(names, text)?]);
+    }
     if let Some(ix) = whole_name(names, text)? {
         return Ok(vec![ix]);
     }
@@ -469,9 +476,9 @@ fn by_id(whole: Snapshot<'_>, word: &str, prefix: &str, fewest: usize) -> Result
     let mut found = Vec::new();
     for ix in session.tree.entries_in_tree() {
         let start = session.entries.id_start(ix);
-        let fits =
-            if bytes.len() <= start.len() { start.starts_with(bytes) } else { bytes.starts_with(&start) };
-        if !fits || start.is_empty() {
+        let shared = start.len().min(bytes.len());
+        // Most ids differ in the first byte.
+        if start.first() != bytes.first() || start[..shared] != bytes[..shared] {
             continue;
         }
         if bytes.len() <= start.len() || whole.id(ix)?.as_bytes().starts_with(bytes) {
