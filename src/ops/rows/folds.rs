@@ -31,6 +31,12 @@ impl Folds {
         true
     }
 
+    /// Folds all branches, and the roots if there are several.
+    pub fn fold_all(&mut self, rows: &Rows) {
+        self.folded = rows.branches().filter(|row| rows.is_foldable(*row)).collect();
+        self.hide(rows);
+    }
+
     /// Unfolds every row that hides this one.
     pub fn reveal(&mut self, rows: &Rows, row: usize) {
         let before = self.folded.len();

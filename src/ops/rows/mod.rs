@@ -250,6 +250,13 @@ impl Rows {
         self.chain_of(row).first as usize == row && !self.descendants(row).is_empty()
     }
 
+    /// Returns the first row of each branch, in order: after a branch point, and each root if there are several.
+    pub fn branches(&self) -> impl Iterator<Item = usize> + '_ {
+        let has_roots = self.chains.first().is_some_and(|chain| !chain.is_last);
+        let begins = move |chain: &&Chain| chain.above != NONE || has_roots;
+        self.chains.iter().filter(begins).map(|chain| chain.first as usize)
+    }
+
     /// Returns, for the branch of a row and each branch point above it, outermost first, whether
     /// other branches follow.
     ///

@@ -40,6 +40,11 @@ impl Search {
         self.patterns.is_empty()
     }
 
+    /// Returns whether all words are in a text.
+    pub fn is_in_text(&self, text: &str) -> bool {
+        !self.is_empty() && self.patterns.iter().all(|pattern| pattern.is_in_text(text))
+    }
+
     /// Returns whether bytes may contain all words.
     fn may_be_in(&self, bytes: &[u8]) -> bool {
         self.patterns.iter().all(|pattern| may_be_in(pattern, bytes))
@@ -211,7 +216,7 @@ impl Scan {
 
     /// Returns whether all words are in a text.
     pub fn is_in_text(&self, text: &str) -> bool {
-        !self.search.is_empty() && self.search.patterns.iter().all(|pattern| pattern.is_in_text(text))
+        self.search.is_in_text(text)
     }
 
     /// Searches a large part of the main file for a word that the last blocks lack, from a line on. Returns whether it

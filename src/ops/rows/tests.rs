@@ -85,6 +85,21 @@ fn a_folded_row_hides_its_descendants() {
 }
 
 #[test]
+#[rustfmt::skip] // a table
+fn all_branches_are_folded() {
+    let check = |text: &str, wanted: &str| {
+        let (names, _, rows) = rows(text);
+        let mut folds = Folds::default();
+        folds.fold_all(&rows);
+        assert_eq!(drawn(&names, &rows, &folds), wanted, "{text}");
+    };
+    check("a; b<a; c<b; d<a; e<d; f<d; g<f; h<a", "a* |-h* |-b .-d");
+    check("a; b<a; c; d<c; e",                    "e* a c");          // several roots
+    check("a; b<a; c<b",                          "a* b* c*");
+    check("",                                     "");
+}
+
+#[test]
 fn a_hidden_row_is_revealed() {
     let (_, _, rows) = rows("a; b<a; c<b; d<a; e<d; f<d; g<f; h<a");
     let mut folds = Folds::default();
