@@ -73,6 +73,7 @@ fn tests() -> Vec<Test> {
             tree::a_pasted_text_is_a_text,
             tree::an_agent_that_ends_is_noticed,
             tree::an_entry_that_is_only_printed_is_shown,
+            tree::what_a_command_printed_stays_if_it_is_given_up,
             tree::an_entry_is_chosen_while_the_output_goes_elsewhere,
             tree::browsing_writes_nothing,
             tree::colors_are_as_the_terminal_has_them,

@@ -54,6 +54,13 @@ pub fn the_tree_is_suspended_and_resumed() {
         terminal.keys(&["j"]);
         terminal.wait_for(stop, |screen| screen == before);
     }
+    // A plan waits, too.
+    terminal.keys(&["Home", "Enter"]);
+    terminal.wait_for("the plan", |screen| screen.contains("Enter yes"));
+    terminal.keys(&["C-z"]);
+    terminal.wait_for("the shell", |screen| !screen.contains("Enter yes"));
+    terminal.keys(&["fg", "Enter"]);
+    terminal.wait_for("the plan again", |screen| screen.contains("Enter yes"));
 }
 
 pub fn the_screen_follows_the_size_of_the_terminal() {
@@ -261,6 +268,19 @@ pub fn an_entry_that_is_only_printed_is_shown() {
     terminal.keys(&["o"]);
     terminal
         .wait_for("the entry", |screen| screen.contains("q close") && screen.contains("kind    assistant"));
+}
+
+pub fn what_a_command_printed_stays_if_it_is_given_up() {
+    let terminal = Terminal::start("parser.jsonl", "");
+    terminal.open();
+    terminal.keys(&[":log -f", "Enter"]);
+    terminal.wait_for("the command", |screen| screen.contains("Esc gives up"));
+    terminal.keys(&["Escape"]);
+    terminal.wait_for("what it printed", |screen| {
+        screen.contains("bough log -s s.jsonl -f") && screen.contains("q close")
+    });
+    terminal.keys(&["q"]);
+    terminal.wait_for("that it was ended", |screen| screen.contains("gave up: `bough log` was ended"));
 }
 
 pub fn browsing_writes_nothing() {

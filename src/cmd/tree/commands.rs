@@ -81,6 +81,16 @@ impl Bough {
         Ok(Running { child, coming, out: Vec::new(), err: Vec::new() })
     }
 
+    /// What a shell would offer for a word after the words of a command; nothing, if that can't be asked.
+    pub(super) fn offers(&self, words: &[String], typed: &str) -> Vec<String> {
+        let mut command = Command::new(&self.program);
+        command.env("COMPLETE", "fish").env_remove("BOUGH_SESSION").stdin(Stdio::null());
+        let ran = command.args(["--", "bough"]).args(self.words(words)).arg(typed).output();
+        let printed = ran.map(|ran| String::from_utf8_lossy(&ran.stdout).into_owned()).unwrap_or_default();
+        // What is said of an offer is after a tab.
+        printed.lines().filter_map(|line| Some(text::safe(line.split('\t').next()?))).collect()
+    }
+
     /// A command that has the terminal to itself.
     pub(super) fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new(&self.program);
@@ -112,8 +122,13 @@ impl Running {
             }
         }
         let success = self.child.wait()?.success();
+        Ok(Some(self.ran(success)))
+    }
+
+    /// What was printed until now.
+    fn ran(&self, success: bool) -> Ran {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ok(Some(Ran { success, out: text(&self.out), err: text(&self.err) }))
+        Ran { success, out: text(&self.out), err: text(&self.err) }
     }
 
     /// What the command said that it waits for.
@@ -125,10 +140,11 @@ impl Running {
         Some(text::one_line(&format!("waiting {said}")))
     }
 
-    /// Ends the command as a signal does, and waits until it has cleaned up.
-    pub(super) fn give_up(mut self) -> io::Result<()> {
+    /// Ends the command as a signal does, and waits until it has cleaned up. Gives what it had printed.
+    pub(super) fn give_up(mut self) -> io::Result<Ran> {
         ask_to_end(&self.child);
-        self.child.wait().map(|_| ())
+        let success = self.child.wait()?.success();
+        Ok(self.ran(success))
     }
 }
 

@@ -214,7 +214,13 @@ fn footer(navigator: &Navigator<'_>, pen: &mut Pen<'_>, area: Rect) -> Option<(u
     if let Some((sign, line)) = typed {
         let x = pen.put(area, area.x, area.y, sign, pen.ink(Ink::Strong));
         let (typed, cursor) = line.visible(usize::from(area.right().saturating_sub(x)));
-        pen.put(area, x, area.y, &typed, Style::new());
+        let end = pen.put(area, x, area.y, &typed, Style::new());
+        let offers = line.offers().join("  ");
+        if !offers.is_empty() {
+            let room = usize::from(area.right().saturating_sub(end + 2));
+            let offers = pen.own(&format!("· {}", text::fit(&offers, room.saturating_sub(2))));
+            pen.put(area, end + 2, area.y, &offers, pen.ink(Ink::Quiet));
+        }
         return Some(((x + cursor as u16).min(area.right() - 1), area.y));
     }
     let message = if let Panel::Text(pager) = &kept.panel { &pager.message } else { &kept.message };

@@ -14,6 +14,8 @@ pub(super) struct LineEdit {
     shown: usize,
     /// The new line while another is shown.
     new: String,
+    /// What the last key offered for the word before the cursor.
+    offers: Vec<String>,
 }
 
 impl LineEdit {
@@ -43,6 +45,44 @@ impl LineEdit {
         self.letters.iter().collect()
     }
 
+    /// The text before the cursor.
+    pub(super) fn before_cursor(&self) -> String {
+        self.letters[..self.cursor].iter().collect()
+    }
+
+    /// Takes what is offered for the last letters before the cursor: what all offers begin with is typed, and a single one as a
+    /// whole. Several stay on the screen until the next key.
+    pub(super) fn complete(&mut self, letters: usize, mut offers: Vec<String>) {
+        let from = self.cursor - letters;
+        let typed: String = self.letters[from..self.cursor].iter().collect();
+        let completed = match offers.as_slice() {
+            [] => return,
+            [only] => {
+                let may_go_on = only.ends_with(['/', '=', ':', '@']);
+                Some(format!("{}{}", text::shell_word(only), if may_go_on { "" } else { " " }))
+            }
+            [first, others @ ..] => {
+                let shared = |len: usize| others.iter().all(|other| other.get(..len) == first.get(..len));
+                let len = (0..=first.len()).rev().find(|len| first.is_char_boundary(*len) && shared(*len));
+                let shared = &first[..len.unwrap_or(0)];
+                (shared.len() > typed.len() && text::shell_word(shared) == shared).then(|| shared.to_owned())
+            }
+        };
+        if let Some(completed) = completed {
+            self.letters.splice(from..self.cursor, completed.chars());
+            self.cursor = from + completed.chars().count();
+        }
+        if offers.len() < 2 {
+            offers.clear();
+        }
+        self.offers = offers;
+    }
+
+    /// What is offered for the word before the cursor, if there are several.
+    pub(super) fn offers(&self) -> &[String] {
+        &self.offers
+    }
+
     /// Inserts a text as one line.
     pub(super) fn paste(&mut self, text: &str) {
         text::one_line(text.trim()).chars().for_each(|letter| self.press(Key::Char(letter)));
@@ -50,6 +90,7 @@ impl LineEdit {
 
     /// Edits by one key.
     pub(super) fn press(&mut self, key: Key) {
+        self.offers.clear();
         match key {
             Key::Char(letter) => {
                 self.letters.insert(self.cursor, letter);
@@ -142,6 +183,27 @@ mod tests {
         check("a b", "Up y ^N",          "");
         check("",    "x Up",             "x");
         check("",    "x Down",           "x");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn what_all_offers_begin_with_is_typed() {
+        let check = |text: &str, letters: usize, offers: &str, wanted: &str, shown: &str| {
+            let mut line = LineEdit::new(text);
+            line.complete(letters, offers.split(',').filter(|offer| !offer.is_empty()).map(str::to_owned).collect());
+            assert_eq!((line.before_cursor().as_str(), line.offers().join(",").as_str()), (wanted, shown), "{text}: {offers}");
+            line.press(Key::Left);
+            assert!(line.offers().is_empty(), "{text}: {offers}");
+        };
+        check("sh",        2, "show",                "show ",        "");
+        check("l",         1, "label,log",           "l",            "label,log");
+        check("show 0a",   2, "0a64d7f1,0a64d7f2",   "show 0a64d7f", "0a64d7f1,0a64d7f2");
+        check("show a",    1, "",                    "show a",       "");
+        check("cat ex",    2, "examples/",           "cat examples/", "");
+        check("show L",    1, "label:",              "show label:",  "");
+        check("show ",     0, "a b",                 "show 'a b' ",  "");
+        check("show ",     0, "a b,a c",             "show ",        "a b,a c");
+        check("show \u{e9}", 1, "\u{e9}a,\u{e8}",    "show \u{e9}",  "\u{e9}a,\u{e8}");
     }
 
     #[test]

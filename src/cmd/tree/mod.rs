@@ -24,7 +24,7 @@ use crate::ui::{Look, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use keys::Key;
 use navigator::{Kept, Leave, Navigator, Step, Summaries, Then, Use};
-use picker::{Picked, Picker};
+use picker::{Picked, Picker, Scope};
 use screen::{Input, Screen, Script};
 use session::{How, Loader, Model, News};
 use std::io::{self, IsTerminal, Write};
@@ -115,7 +115,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let options = global.options();
     let mut chosen = match chosen {
         Chosen::Session(path) => Start::Session(path),
-        Chosen::List(found) => Start::List(Box::new(Picker::new(found, options, args.all))),
+        Chosen::List(found, scope) => Start::List(Box::new(Picker::new(found, options, scope))),
     };
     let mode =
         Mode::ALL.into_iter().find(|(name, _)| *name == args.filter).map_or(Mode::Default, |(_, mode)| mode);
@@ -127,6 +127,10 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             Start::Session(path) => path.clone(),
             Start::List(picker) => match picker.pick(&look, &mut *screen)? {
                 Picked::Session(path) => path,
+                Picked::Other(scope) => {
+                    picker.list(listed_in(global, scope), scope);
+                    continue;
+                }
                 Picked::Nothing => break Ok(Left::By(Leave::Quit)),
                 Picked::Ended => break Ok(Left::Ended),
                 Picked::Signal(signal) => break Ok(Left::Signal(signal)),
@@ -180,14 +184,20 @@ fn print_screen(last: Option<String>, ui: &mut Ui) -> io::Result<()> {
 
 /// Refuses to run where nobody could see it.
 fn check_terminal(purpose: Use) -> Result<(), Failure> {
+    if std::env::var_os("TERM").is_some_and(|name| name == "dumb") {
+        let what = "`bough tree` needs a terminal with a cursor, and TERM is `dumb`".into();
+        return Err(Failure::Usage { what, hint: PRINTED.into() });
+    }
     let sees = if purpose == Use::Act { io::stdout().is_terminal() } else { true };
     let has_terminal = std::fs::File::open("/dev/tty").is_ok();
     if sees && has_terminal {
         return Ok(());
     }
-    let hint = "`bough log --graph --reverse` prints the tree".into();
-    Err(Failure::Usage { what: "`bough tree` needs a terminal".into(), hint })
+    Err(Failure::Usage { what: "`bough tree` needs a terminal".into(), hint: PRINTED.into() })
 }
+
+/// What does without a terminal.
+const PRINTED: &str = "`bough log --graph --reverse` prints the tree";
 
 /// How the terminal is drawn on: its colors count, even if the output goes elsewhere.
 fn drawn_look(look: Look, global: &Global, config: &Config) -> Look {
@@ -199,7 +209,7 @@ fn drawn_look(look: Look, global: &Global, config: &Config) -> Look {
 /// What is shown first.
 enum Chosen {
     Session(PathBuf),
-    List(Vec<Found>),
+    List(Vec<Found>, Scope),
 }
 
 /// Where the user begins, and comes back to.
@@ -209,20 +219,31 @@ enum Start {
 }
 
 fn chosen(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Chosen> {
-    let stores = || locate::stores(&global.roots);
     if args.all {
-        return Ok(Chosen::List(stores().iter().flat_map(locate::sessions).collect()));
+        if global.session.is_some() {
+            let hint = "leave out one of them".to_owned();
+            return Err(Failure::Usage {
+                what: "`--all` lists all sessions, and `-s` names one".into(),
+                hint,
+            }
+            .into());
+        }
+        return Ok(Chosen::List(listed_in(global, Scope::All), Scope::All));
     }
     let named = global.session.as_deref().or(args.word.as_deref());
     if let Some(folder) =
         named.map(Path::new).filter(|path| path.is_dir() && session_arg::has_several(global, path))
     {
         let found = session_arg::in_folder(global, folder);
-        return Ok(Chosen::List(found.into_iter().filter_map(Found::from_path).collect()));
+        let found = found.into_iter().filter_map(Found::from_path).collect();
+        return Ok(Chosen::List(found, Scope::Folder));
     }
     if named.is_none() && (args.project || session_variable().is_none()) {
-        let found = session_arg::of_project(global, locate::Worktrees::Listed);
-        return if found.is_empty() { Err(Failure::NoSession.into()) } else { Ok(Chosen::List(found)) };
+        let found = listed_in(global, Scope::Project);
+        return match found.is_empty() {
+            true => Err(Failure::NoSession.into()),
+            false => Ok(Chosen::List(found, Scope::Project)),
+        };
     }
     let path = session_arg::path(global, args.word.as_deref(), ui)?;
     if store::is_read_once(&path) {
@@ -230,6 +251,14 @@ fn chosen(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Chosen> {
         return Err(Failure::Usage { what: "can't browse standard input or a pipe".into(), hint }.into());
     }
     Ok(Chosen::Session(path))
+}
+
+/// The sessions of the stores, of all projects or of this one.
+fn listed_in(global: &Global, scope: Scope) -> Vec<Found> {
+    match scope {
+        Scope::All => locate::stores(&global.roots).iter().flat_map(locate::sessions).collect(),
+        Scope::Project | Scope::Folder => session_arg::of_project(global, locate::Worktrees::Listed),
+    }
 }
 
 /// How the navigator ended.
@@ -473,7 +502,10 @@ impl Browser<'_> {
             }
             let left = match self.screen.next(Duration::ZERO, is_busy)? {
                 Input::Key(Key::Esc | Key::Ctrl('c')) => {
-                    running.give_up()?;
+                    let printed = running.give_up()?;
+                    if matches!(then, Then::Show | Then::ShowAndReread) && !printed.out.is_empty() {
+                        navigator.ran(words, Then::Show, &printed);
+                    }
                     navigator.kept.message = format!("gave up: `bough {}` was ended", words[0]);
                     loader.start(navigator.kept.how());
                     return Ok(None);

@@ -490,7 +490,10 @@ fn described(operations: &[Value], op: &str, redo: bool) -> String {
     let head = |when: &str| operation[when]["head"].as_str().map(|id| id.chars().take(8).collect::<String>());
     match (head("before"), head("after")) {
         (Some(before), Some(after)) if before != after => format!("{command} {before} → {after}"),
-        _ => command.to_owned(),
+        _ => match operation["detail"].as_str() {
+            Some(detail) => format!("{command} {}", text::one_line(detail)),
+            None => command.to_owned(),
+        },
     }
 }
 

@@ -6,6 +6,7 @@ use super::screen::{Input, PASTED, Screen};
 use crate::cmd::shared::file_args::size;
 use crate::cmd::shared::time;
 use crate::model::Time;
+use crate::ops::rows::Search;
 use crate::ops::sessions;
 use crate::store::locate::{self, Found};
 use crate::store::{self, Options};
@@ -16,9 +17,22 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Whose sessions are listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scope {
+    /// Those of the current project.
+    Project,
+    /// Those of all projects.
+    All,
+    /// Those in a folder that was named.
+    Folder,
+}
+
 /// What was done with the list.
 pub(super) enum Picked {
     Session(PathBuf),
+    /// The sessions of all projects are wanted, or those of this one.
+    Other(Scope),
     Nothing,
     /// The keys were at an end.
     Ended,
@@ -27,7 +41,8 @@ pub(super) enum Picked {
 }
 
 /// All keys of the list.
-const KEYS: &str = "Enter open · / search · Esc all sessions, leave · q leave · j k ^D ^U ^F ^B g G move";
+const KEYS: &str =
+    "Enter open · / search · a all projects, this one · Esc clear, leave · j k ^D ^U ^F ^B g G";
 
 /// The list, newest first.
 pub(super) struct Picker {
@@ -43,8 +58,8 @@ pub(super) struct Picker {
     typing: Option<LineEdit>,
     /// What was said last.
     message: String,
-    /// Whether the sessions may be of several projects, so that each is shown with its own.
-    has_projects: bool,
+    /// Of all projects, each session is shown with its own.
+    scope: Scope,
     known: HashMap<usize, Known>,
 }
 
@@ -65,7 +80,7 @@ const PROJECT: usize = 12;
 const ID: usize = 13;
 
 impl Picker {
-    pub(super) fn new(mut found: Vec<Found>, options: Options, has_projects: bool) -> Picker {
+    pub(super) fn new(mut found: Vec<Found>, options: Options, scope: Scope) -> Picker {
         found.sort_by_cached_key(|found| (std::cmp::Reverse(found.modified()), found.path.clone()));
         let shown = (0..found.len()).collect();
         Picker {
@@ -79,9 +94,14 @@ impl Picker {
             words: String::new(),
             typing: None,
             message: String::new(),
-            has_projects,
+            scope,
             known: HashMap::new(),
         }
+    }
+
+    /// Lists other sessions.
+    pub(super) fn list(&mut self, found: Vec<Found>, scope: Scope) {
+        *self = Picker::new(found, self.options, scope);
     }
 
     /// Lets the user choose a session. The cursor is on the one that was chosen before.
@@ -89,6 +109,7 @@ impl Picker {
         loop {
             screen.draw(&mut |buffer| self.draw(buffer, look))?;
             match screen.next(Duration::from_secs(3600), false)? {
+                Input::Key(Key::Ctrl('z')) => screen.suspend()?,
                 Input::Key(key) => {
                     if let Some(picked) = self.press(key) {
                         return Ok(picked);
@@ -153,6 +174,14 @@ impl Picker {
                 self.message = KEYS.into();
                 self.cursor
             }
+            Key::Char('a') => match self.scope {
+                Scope::Project => return Some(Picked::Other(Scope::All)),
+                Scope::All => return Some(Picked::Other(Scope::Project)),
+                Scope::Folder => {
+                    self.message = "these are the sessions of one folder".into();
+                    self.cursor
+                }
+            },
             Key::Char('/') => {
                 self.typing = Some(LineEdit::new(&self.words));
                 self.cursor
@@ -175,17 +204,21 @@ impl Picker {
         None
     }
 
-    /// Keeps the rows that have all words.
+    /// Keeps the rows that have all words, or what a regular expression finds.
     fn narrow(&mut self) {
-        let words: Vec<String> = self.words.split_whitespace().map(str::to_lowercase).collect();
-        let mut shown = Vec::new();
-        for at in 0..self.found.len() {
-            let has = |said: &str| words.iter().all(|word| said.to_lowercase().contains(word));
-            if words.is_empty() || has(&self.said(at)) {
-                shown.push(at);
+        match Search::parse(&self.words) {
+            Ok(search) => {
+                let is_in =
+                    |picker: &mut Picker, at| search.is_empty() || search.is_in_text(&picker.said(at));
+                self.shown = (0..self.found.len()).filter(|at| is_in(self, *at)).collect();
+            }
+            // It may not be typed to its end yet.
+            Err(_) if self.typing.is_some() => {}
+            Err(error) => {
+                let reason = crate::cmd::grep::reason(&error);
+                self.message = format!("invalid regular expression: {reason}");
             }
         }
-        self.shown = shown;
         self.cursor = self.cursor.min(self.shown.len().saturating_sub(1));
     }
 
@@ -221,14 +254,21 @@ impl Picker {
         let own = |words: &str| text::fit(&if look.ascii { spelled(words) } else { words.to_owned() }, width);
         let bold = Style::new().add_modifier(Modifier::BOLD);
         if head == 1 {
-            let words = format!("Sessions · {} of {}", self.shown.len(), self.found.len());
+            let whose = if self.scope == Scope::All { " of all projects" } else { "" };
+            let words = format!("Sessions{whose} · {} of {}", self.shown.len(), self.found.len());
             buffer.set_stringn(area.x, area.y, own(&words), width, bold);
         }
         self.top = self.top.clamp((self.cursor + 1).saturating_sub(height), self.cursor);
         let rows: Vec<usize> = self.shown.iter().skip(self.top).take(height).copied().collect();
         let known: Vec<Known> = rows.iter().map(|at| self.known(*at)).collect();
         if rows.is_empty() && head == 1 {
-            buffer.set_stringn(area.x, area.y + head, own("no session matches"), width, Style::new());
+            buffer.set_stringn(
+                area.x,
+                area.y + head,
+                own(if self.found.is_empty() { "no sessions" } else { "no session matches" }),
+                width,
+                Style::new(),
+            );
         }
         for (place, (at, y)) in rows.into_iter().zip(area.y + head..).enumerate() {
             let Known { agent, title, project } = &known[place];
@@ -238,7 +278,7 @@ impl Picker {
             let has_cursor = self.top + place == self.cursor;
             let sign = if has_cursor { if look.ascii { ">" } else { "›" } } else { " " };
             let mut begin = format!("{sign} {age:>4}  {agent:<8}  {size:>7}  ");
-            if self.has_projects {
+            if self.scope == Scope::All {
                 begin.push_str(&text::pad(&text::fit(project, PROJECT), PROJECT));
                 begin.push_str("  ");
             }

@@ -15,6 +15,9 @@ use std::path::Path;
 impl<'m> Navigator<'m> {
     /// Does what a key asks for.
     pub(crate) fn press(&mut self, key: Key) -> anyhow::Result<Step> {
+        if key == Key::Ctrl('z') {
+            return Ok(Step::Suspend);
+        }
         self.running = None;
         let is_leaving = std::mem::take(&mut self.is_leaving);
         match std::mem::replace(&mut self.kept.panel, Panel::Tree) {
@@ -37,6 +40,11 @@ impl<'m> Navigator<'m> {
                 Key::Esc | Key::Ctrl('c' | 'g') => Ok(Step::Stay),
                 Key::Enter => self.typed(purpose, &line.text()),
                 Key::Backspace if line.text().is_empty() && purpose != Purpose::Label => Ok(Step::Stay),
+                Key::Tab if purpose == Purpose::Command && self.purpose == Use::Act => {
+                    self.complete(&mut line);
+                    self.kept.panel = Panel::Line(purpose, line);
+                    Ok(Step::Stay)
+                }
                 key => {
                     line.press(key);
                     self.kept.panel = Panel::Line(purpose, line);
@@ -102,6 +110,8 @@ impl<'m> Navigator<'m> {
             Key::Char('g') => self.kept.panel = Panel::Go,
             Key::Left => self.fold_or_up(),
             Key::Right => self.unfold_or_down(),
+            Key::Char('-') => self.fold_all(),
+            Key::Char('=') => self.unfold_all(),
             Key::Char('[') => self.jump(self.rows.branch_point_before(self.cursor), "no branch point before"),
             Key::Char(']') if !self.rows.is_empty() => {
                 self.jump(self.rows.branch_point_after(self.cursor), "no branch point after");
@@ -135,7 +145,6 @@ impl<'m> Navigator<'m> {
             }
             Key::Char('y') => return self.copy_id(),
             Key::Char('Y') => return self.copy_text(),
-            Key::Ctrl('z') => return Ok(Step::Suspend),
             Key::Ctrl('l') => return Ok(Step::Redraw),
             Key::Char('R') => {
                 self.kept.message = "read again".into();
@@ -304,6 +313,14 @@ impl<'m> Navigator<'m> {
         self.kept.panel = Panel::Line(purpose, LineEdit::after(history));
     }
 
+    /// Completes the word before the cursor as a shell would.
+    fn complete(&self, line: &mut LineEdit) {
+        let typed = line.before_cursor();
+        let (before, word) = typed.split_at(typed.rfind(' ').map_or(0, |at| at + 1));
+        let Some(words) = command_words(before) else { return };
+        line.complete(word.chars().count(), self.bough.offers(&words, word));
+    }
+
     /// Takes a line that was typed.
     pub(super) fn typed(&mut self, purpose: Purpose, line: &str) -> anyhow::Result<Step> {
         let history = match purpose {
@@ -355,13 +372,10 @@ impl<'m> Navigator<'m> {
                     self.kept.message = "expected the number of a row, e.g. `:12` or `:+5`".into();
                     return Ok(Step::Stay);
                 }
-                let Some(mut words) = shlex::split(line) else {
+                let Some(mut words) = command_words(line) else {
                     self.kept.message = "a quote is not closed".into();
                     return Ok(Step::Stay);
                 };
-                if words.first().is_some_and(|word| word == "bough") {
-                    words.remove(0);
-                }
                 if let Some(here) = self.cursor_entry() {
                     let id = self.name(here)?;
                     words.iter_mut().for_each(|word| *word = word.replace("@@", &id));
@@ -383,6 +397,15 @@ impl<'m> Navigator<'m> {
 
 /// What is said of a key that does nothing.
 const NO_SUCH_KEY: &str = "no such key · g? shows all keys";
+
+/// The words of a command that was typed, as a shell would split them; `None` if a quote is not closed.
+fn command_words(line: &str) -> Option<Vec<String>> {
+    let mut words = shlex::split(line)?;
+    if words.first().is_some_and(|word| word == "bough") {
+        words.remove(0);
+    }
+    Some(words)
+}
 
 /// The program of a command that can't be run because it is not there: of `cd FOLDER && PROGRAM`, the second.
 fn missing_program(command: &str) -> Option<String> {
@@ -414,6 +437,7 @@ PgUp PgDn               move by a page
 gg G, < >, Home End     first and last row
 Left                    fold a branch; else go to the start of the branch
 Right                   unfold; else go to the next branch
+- =                     fold all branches, unfold all
 [ ]                     previous and next branch point
 p P                     next and previous prompt
 h                       HEAD
@@ -424,6 +448,7 @@ h                       HEAD
 / ?                     search down and up: all words, or re: and a regular expression;
                         or an entry: its id, a label, HEAD~2
 Up Down                 in a search or a command: those that were typed before
+Tab                     in a command: complete the word
 n N                     next and previous match
 Esc                     clear the search, then the marks; twice: like q
 Tab                     show or hide the entry

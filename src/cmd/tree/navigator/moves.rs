@@ -84,6 +84,16 @@ impl<'m> Navigator<'m> {
         self.go_to(self.rows.branch_start_below(self.cursor));
     }
 
+    /// Folds all branches but the first of each root, and goes to the row that is left of the one with the cursor.
+    pub(super) fn fold_all(&mut self) {
+        self.folds.fold_all(&self.rows);
+        self.go_to_index(self.folds.index(self.cursor));
+    }
+
+    pub(super) fn unfold_all(&mut self) {
+        self.folds.clear();
+    }
+
     pub(super) fn set_filter(&mut self, filter: usize) {
         // The entry is not forgotten while the filters are tried.
         let here = match self.before_filter {
