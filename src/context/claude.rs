@@ -93,7 +93,7 @@ pub(super) fn build(
         if message.is_notice {
             patches.push(Patch::Added { what: NOTICE });
         }
-        let part = Part::Claude(message.parts.into());
+        let part = if message.is_whole { Part::Turn } else { Part::Claude(message.parts.into()) };
         context.messages.push(Message { entry: message.entry, role: role.into(), origin, patches, part });
     }
     if let Some(name) = sending.model {
@@ -177,44 +177,16 @@ fn patch(why: request::Why, item: &[u8]) -> Patch {
     }
 }
 
-pub(super) fn read_message<'l>(parts: &[request::Part], line: &'l [u8]) -> Said<'l> {
-    let mut said = Said { usage: Content::read(Format::Claude, line).usage(), ..Said::default() };
+pub(super) fn read_message<'l>(part: &Part, line: &'l [u8]) -> Said<'l> {
+    let mut said = Said { usage: Content::outline(Format::Claude, line).usage(), ..Said::default() };
     let mut texts: Vec<Cow<'l, str>> = Vec::new();
-    for part in parts {
-        match part {
-            request::Part::Stored(at) => {
-                let item = request::block(line, *at).unwrap_or_default();
-                said.bytes += item.len();
-                match item.first() {
-                    Some(b'"') => {
-                        texts.push(message_text(item));
-                        said.blocks.push(Block::Text(message_text(item)));
-                    }
-                    _ => {
-                        texts.extend(block_text(item));
-                        said.blocks.extend(blocks_of_item(item));
-                    }
-                }
+    match part {
+        Part::Claude(parts) => {
+            for part in parts {
+                said.add_part(&mut texts, part, line);
             }
-            request::Part::Texts(at) => {
-                let result = request::block(line, *at).unwrap_or_default();
-                let content = member(result, "content").unwrap_or_default();
-                let left_out = each_item(content).filter(|item| !request::is_text(item));
-                said.bytes += result.len() - left_out.map(<[u8]>::len).sum::<usize>();
-                let items = each_item(content).filter(|item| request::is_text(item));
-                let words = items.map(|item| text(item, "text")).collect::<Vec<_>>().join("\n\n");
-                let call = text(result, "tool_use_id");
-                texts.push(words.clone().into());
-                said.blocks.push(Block::Result { call, is_error: true, text: words.into() });
-            }
-            request::Part::Command => said.push(&mut texts, text(line, "content")),
-            request::Part::Rendered(at) => {
-                let words = request::rendered_text(line, *at).unwrap_or_default();
-                said.push(&mut texts, words.into());
-            }
-            request::Part::Attached => said.push(&mut texts, attachment_text(line).into()),
-            request::Part::Made(made) => said.add_made(&mut texts, made),
         }
+        _ => request::items(line).for_each(|item| said.add_item(&mut texts, item)),
     }
     let mut texts = texts.into_iter();
     said.text = texts.next().unwrap_or_default();
@@ -227,6 +199,45 @@ pub(super) fn read_message<'l>(parts: &[request::Part], line: &'l [u8]) -> Said<
 }
 
 impl<'l> Said<'l> {
+    fn add_part(&mut self, texts: &mut Vec<Cow<'l, str>>, part: &request::Part, line: &'l [u8]) {
+        match part {
+            request::Part::Stored(at) => self.add_item(texts, request::block(line, *at).unwrap_or_default()),
+            request::Part::Texts(at) => {
+                let result = request::block(line, *at).unwrap_or_default();
+                let content = member(result, "content").unwrap_or_default();
+                let left_out = each_item(content).filter(|item| !request::is_text(item));
+                self.bytes += result.len() - left_out.map(<[u8]>::len).sum::<usize>();
+                let items = each_item(content).filter(|item| request::is_text(item));
+                let words = items.map(|item| text(item, "text")).collect::<Vec<_>>().join("\n\n");
+                let call = text(result, "tool_use_id");
+                texts.push(words.clone().into());
+                self.blocks.push(Block::Result { call, is_error: true, text: words.into() });
+            }
+            request::Part::Command => self.push(texts, text(line, "content")),
+            request::Part::Rendered(at) => {
+                let words = request::rendered_text(line, *at).unwrap_or_default();
+                self.push(texts, words.into());
+            }
+            request::Part::Attached => self.push(texts, attachment_text(line).into()),
+            request::Part::Made(made) => self.add_made(texts, made),
+        }
+    }
+
+    /// Adds an item of a content, or a content that is a string.
+    fn add_item(&mut self, texts: &mut Vec<Cow<'l, str>>, item: &'l [u8]) {
+        self.bytes += item.len();
+        match item.first() {
+            Some(b'"') => {
+                texts.push(message_text(item));
+                self.blocks.push(Block::Text(message_text(item)));
+            }
+            _ => {
+                texts.extend(block_text(item));
+                self.blocks.extend(blocks_of_item(item));
+            }
+        }
+    }
+
     fn push(&mut self, texts: &mut Vec<Cow<'l, str>>, words: Cow<'l, str>) {
         self.bytes += words.len();
         texts.push(words.clone());

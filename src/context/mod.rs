@@ -23,7 +23,7 @@ pub(crate) use pi::kept_in_version_1;
 pub use reasons::{Dropped, NoCall, Patch, Why};
 
 use crate::format::claude::graph::ClaudeGraph;
-use crate::format::claude::request::Extent;
+use crate::format::claude::request::{self, Extent};
 use crate::format::{Block, Format, Session, Usage, blocks};
 use crate::json::text;
 use crate::model::{Ix, Source, Span};
@@ -147,8 +147,10 @@ enum Part {
     Step(Box<StepPart>),
     /// The files that came with the results of a reply of OpenCode, if they are sent after it.
     Files { end: Option<Box<str>>, media: Media },
+    /// All items of a message of Claude Code.
+    Turn,
     /// Parts of a message of Claude Code.
-    Claude(Box<[crate::format::claude::request::Part]>),
+    Claude(Box<[request::Part]>),
 }
 
 /// What the request `number` of a reply of OpenCode gave, or one result of its calls, up to the part with
@@ -303,6 +305,31 @@ impl Message {
         !self.patches.iter().any(Patch::withholds)
     }
 
+    /// Returns whether the blocks of the message are those of its entry. If not, they may be nevertheless.
+    pub fn has_blocks_of_entry(&self, format: Format) -> bool {
+        let is_message = self.part == Part::Message && self.patches.is_empty();
+        match format {
+            Format::Claude => self.part == Part::Turn,
+            Format::Chimera => self.part == Part::Message,
+            // What oh-my-pi sends of a prompt depends on more.
+            Format::Omp => is_message && matches!(&*self.role, "assistant" | "toolResult"),
+            Format::Pi | Format::PiV1 | Format::PiV2 => {
+                is_message && matches!(&*self.role, "user" | "assistant" | "toolResult")
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns which items of the content of its entry a message of Claude Code consists of, if of nothing else.
+    pub fn items_of_entry(&self) -> Option<Vec<usize>> {
+        let Part::Claude(parts) = &self.part else { return None };
+        let item = |part: &request::Part| match part {
+            request::Part::Stored(at) => Some(*at),
+            _ => None,
+        };
+        parts.iter().map(item).collect()
+    }
+
     /// Reads the content of the message; `line` receives the bytes of its line, or of the part of it
     /// that the message is.
     pub fn read<'l>(
@@ -324,10 +351,8 @@ impl Message {
             }
             source.read(span, line)?;
         }
-        if let Part::Claude(parts) = &self.part {
-            return Ok(claude::read_message(parts, line));
-        }
         Ok(match session.format {
+            Format::Claude => claude::read_message(&self.part, line),
             Format::Chimera => chimera::read_message(self, line),
             Format::Codex => codex::read_message(self, session, line),
             Format::Gemini => gemini::read_message(self, session, line),

@@ -1,11 +1,19 @@
 //! Exported pages: nothing is lost, and no text of a session runs in them. `tests/needs` shows them to a browser.
 
+use crate::support::chance::config;
+use crate::support::damage::damage;
 use crate::support::files::project;
 use crate::support::hostile::{faults_of_markdown, lines, message, payload};
 use crate::support::need;
 use crate::support::sandbox::{bough, code, said};
-use crate::support::sessions::sessions_below;
+use crate::support::sessions::{sessions, sessions_below};
 use base64::Engine as _;
+use bough::internals::context::Context;
+use bough::internals::format::claude::request;
+use bough::internals::format::{Content, Format, Session, blocks_of_item};
+use bough::internals::model::{Source, Table};
+use proptest::prelude::*;
+use proptest::sample::Index;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
@@ -173,21 +181,79 @@ fn what_the_model_is_sent_is_in_a_page_once() {
     let index: Value = serde_json::from_str(&elements(&whole, "index").remove(0)).unwrap();
     let messages: Vec<Value> = serde_json::from_str(&sent).unwrap();
     assert_eq!(index["sent"], messages.len());
-    // Of the reply all parts are there, by their numbers.
-    let parts: Vec<&Value> = messages
-        .iter()
-        .filter(|message| message[0] == 1)
-        .flat_map(|message| message[3].as_array().into_iter().flatten())
-        .collect();
-    assert!(parts.is_empty() || parts == [0, 1, 2], "{sent}");
+    // Of the reply all parts are there, by their numbers among those that are shown.
+    let parts_of_reply = |sent: &str| {
+        let messages: Vec<Value> = serde_json::from_str(sent).unwrap();
+        let reply = messages.iter().filter(|message| message[0] == 1);
+        reply.flat_map(|message| message[3].as_array().unwrap().clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(parts_of_reply(&sent), [0, 1, 2], "{sent}");
     for word in ["firstword", "thoughtword", "replyword", "callword", "resultword", "lastword"] {
         assert!(!sent.contains(word) && elements(&whole, "chunk")[0].contains(word), "{word}: {sent}");
     }
     let less = page(&["--no-thinking", "--results", "20"]);
+    assert_eq!(parts_of_reply(&elements(&less, "sent")[0]), [0, 1]);
     let all = ["chunk", "sent", "words", "index"].map(|kind| elements(&less, kind).concat()).concat();
     assert!(!all.contains("thoughtword") && all.contains("replyword"), "{all}");
     // Once in the result, and once in the row of the tree.
     assert!(!all.contains(&"resultword ".repeat(20)), "{all}");
+}
+
+/// Checks all contexts of a session. Gives its format, and how many messages are said to have the blocks of their entries.
+fn check_blocks_of_entries(name: &str, bytes: &[u8]) -> Option<(Format, usize)> {
+    let session = Session::read(bytes)?;
+    let source = Table(vec![bytes.to_vec()]);
+    let (mut count, mut line) = (0, Vec::new());
+    let leaves = session.tree.leaves().take(20).map(Some);
+    for at in [Context::position(&session)].into_iter().chain(leaves) {
+        let Ok(context) = Context::build(&session, &source, at) else { continue };
+        for message in context.sent().filter(|message| message.has_blocks_of_entry(session.format)) {
+            let said = message.read(&session, &source, &mut line).unwrap().blocks;
+            let stored = source.bytes(session.span(message.entry.unwrap())).unwrap();
+            assert_eq!(said, Content::read(session.format, &stored).blocks, "{name}: {message:?}");
+            count += 1;
+        }
+        for message in context.sent() {
+            let Some(items) = message.items_of_entry() else { continue };
+            let said = message.read(&session, &source, &mut line).unwrap().blocks;
+            let stored = source.bytes(session.span(message.entry.unwrap())).unwrap();
+            let all: Vec<&[u8]> = request::items(&stored).collect();
+            let blocks: Vec<_> = items.iter().flat_map(|item| blocks_of_item(all[*item])).collect();
+            assert_eq!(said, blocks, "{name}: {message:?}");
+        }
+    }
+    Some((session.format, count))
+}
+
+/// A page need not read what it has already.
+#[test]
+fn a_message_that_has_the_blocks_of_its_entry_has_them() {
+    let mut counts: HashMap<Format, usize> = HashMap::new();
+    for path in sessions() {
+        if let Some((format, count)) =
+            check_blocks_of_entries(&path.display().to_string(), &fs::read(&path).unwrap())
+        {
+            *counts.entry(format).or_default() += count;
+        }
+    }
+    for format in [Format::Pi, Format::PiV1, Format::PiV2, Format::Omp, Format::Chimera, Format::Claude] {
+        assert!(counts.get(&format).is_some_and(|count| *count > 0), "{format:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn a_damaged_message_that_has_the_blocks_of_its_entry_has_them(
+        file in any::<Index>(),
+        damage in prop::collection::vec(damage(), 1..6),
+    ) {
+        let path = file.get(&sessions()).clone();
+        let mut bytes = fs::read(&path).unwrap();
+        damage.iter().for_each(|damage| damage.on(&mut bytes));
+        check_blocks_of_entries(&format!("{} with {damage:?}", path.display()), &bytes);
+    }
 }
 
 #[test]

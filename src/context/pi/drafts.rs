@@ -319,6 +319,7 @@ fn stored_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
             of_content(member(item, "content").unwrap_or_default())
         }
         Part::Claude(_)
+        | Part::Turn
         | Part::Item(_)
         | Part::Results
         | Part::Prompt { .. }

@@ -37,10 +37,10 @@ use super::graph::{ClaudeGraph, Step};
 use super::head::Leaf;
 use super::models;
 use crate::format::Session;
-use crate::json::{each_item, member, member_at, string};
+use crate::json::{Members, each_item, member, string};
 use crate::model::{Flags, Ix, Kind, Source};
 use block::{attached, blocks, content, is_api_error, is_command};
-pub use block::{block, is_text, rendered_text};
+pub use block::{block, is_text, items, rendered_text};
 use conversation::{Conversation, Item, is_notification, wants_reply};
 use message::made_message;
 pub use message::{Dropped, Made, Message, Part, Role, Why};
@@ -148,7 +148,7 @@ fn sending_on(
         let message = |role, parts| {
             let Step { way, bridged, .. } = *step;
             let is_notice = facts.notices.contains(&ix);
-            Message { entry: Some(ix), role, way, bridged, is_notice, parts }
+            Message { entry: Some(ix), role, way, bridged, is_notice, is_whole: false, parts }
         };
         match read {
             Read::Left(why) => sending.drop_entry(ix, *why),
@@ -280,8 +280,9 @@ fn read_turns(
             _ if !kind.is_turn() => Read::Note,
             _ => {
                 let line = lines.read(ix)?;
+                let message = Members::with_nested(line, "message").1;
                 if kind == Kind::Assistant {
-                    model = member_at(line, &["message", "model"]).and_then(string);
+                    model = message.string("model");
                 }
                 if kind == Kind::User && is_notification(line) {
                     facts.notices.insert(ix);
@@ -289,8 +290,9 @@ fn read_turns(
                 match model.as_deref() == Some(models::SYNTHETIC) && is_api_error(line) {
                     true => Read::Left(Why::ApiError),
                     false => {
-                        own.look(content(line).unwrap_or_default());
-                        Read::Turn(blocks(line, kind == Kind::Assistant, extent))
+                        let content = message.get("content").unwrap_or_default();
+                        own.look(content);
+                        Read::Turn(blocks(content, kind == Kind::Assistant, extent))
                     }
                 }
             }

@@ -3,7 +3,8 @@
 use super::elements::Writer;
 use super::{Images, Options, ResultText, Written};
 use crate::context::{Context, Message, Origin};
-use crate::format::{Block, Content, Session, Usage};
+use crate::format::claude::request;
+use crate::format::{Block, Content, Session, Usage, blocks_of_item};
 use crate::json::{add_string, each_item, member, string, text};
 use crate::model::{Count, Ix, Source};
 use crate::ops::document::{arguments_of, cut_off};
@@ -13,6 +14,7 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::ops::Range;
 
 /// The largest image, in bytes of its encoding, that counts as small.
 const SMALL_IMAGE: usize = 64 * 1024;
@@ -195,19 +197,38 @@ pub(super) fn context(
     redact: &mut dyn Redact,
 ) -> io::Result<(usize, Vec<u8>)> {
     let (mut line, mut stored, mut count, mut out) = (Vec::new(), Vec::new(), 0, vec![b'[']);
+    // What an entry of Claude Code says and what it calls are two messages.
+    let mut split: Option<(Ix, Vec<Range<usize>>)> = None;
     for message in context.sent() {
-        let said = message.read(session, source, &mut line)?;
         let number = message.entry.and_then(numbered);
-        let of_entry = match message.entry.filter(|_| number.is_some()) {
-            Some(entry) => {
-                source.read(session.span(entry), &mut stored)?;
-                Content::read(session.format, &stored).blocks
+        let parts = if number.is_some() && message.has_blocks_of_entry(session.format) {
+            Value::Null
+        } else if let (Some(entry), Some(_), Some(items)) = (message.entry, number, message.items_of_entry())
+        {
+            let places = match split.take().filter(|(of, _)| *of == entry) {
+                Some((_, places)) => places,
+                None => {
+                    source.read(session.span(entry), &mut stored)?;
+                    places_of_items(&stored, options)
+                }
+            };
+            let parts = items.into_iter().flat_map(|item| places.get(item).cloned().unwrap_or_default());
+            let parts = parts.map(Value::from).collect();
+            split = Some((entry, places));
+            parts
+        } else {
+            let said = message.read(session, source, &mut line)?;
+            let of_entry = match message.entry.filter(|_| number.is_some()) {
+                Some(entry) => {
+                    source.read(session.span(entry), &mut stored)?;
+                    Content::read(session.format, &stored).blocks
+                }
+                None => Vec::new(),
+            };
+            match number.is_some() && of_entry == said.blocks {
+                true => Value::Null,
+                false => own_parts(&said.blocks, &of_entry, options, redact),
             }
-            None => Vec::new(),
-        };
-        let parts = match number.is_some() && of_entry == said.blocks {
-            true => Value::Null,
-            false => own_parts(&said.blocks, &of_entry, options, redact),
         };
         if count > 0 {
             out.extend_from_slice(b",\n");
@@ -218,6 +239,21 @@ pub(super) fn context(
     }
     out.push(b']');
     Ok((count, out))
+}
+
+/// Returns which of the shown blocks of an entry of Claude Code are those of each item of its content.
+fn places_of_items(line: &[u8], options: &Options) -> Vec<Range<usize>> {
+    let mut next = 0;
+    let place = |item: &[u8]| {
+        let shown = match item.first() {
+            Some(b'"') => 1,
+            Some(b'{') => blocks_of_item(item).iter().filter(|block| is_shown(block, options)).count(),
+            _ => 0,
+        };
+        next += shown;
+        next - shown..next
+    };
+    request::items(line).map(place).collect()
 }
 
 /// Returns the parts of a message: those that its entry has, by their numbers there.

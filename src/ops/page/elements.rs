@@ -3,12 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::{Compress, Compression, FlushCompress, Status};
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, available_parallelism};
 
 /// How much effort goes into deflating: more costs far more time than it saves bytes.
 const EFFORT: u32 = 1;
@@ -34,7 +34,7 @@ impl<'w> Writer<'w> {
         self.out.write_all(bytes)
     }
 
-    /// Writes a chunk of bodies, which is left empty. Only two chunks for each processor wait, and fewer if they are large.
+    /// Writes a chunk of bodies, which is left empty. Only two chunks for each thread wait, and fewer if they are large.
     pub(super) fn chunk(&mut self, chunk: &mut Vec<u8>) -> io::Result<()> {
         let Some(threads) = threads() else {
             let encoded = encoded(chunk);
@@ -43,12 +43,8 @@ impl<'w> Writer<'w> {
         };
         let room = Vec::with_capacity(chunk.len().min(MOST / 8));
         let bytes = std::mem::replace(chunk, room);
-        let len = bytes.len();
-        let (send, receive) = sync_channel(1);
-        // The other end is gone only if writing failed.
-        threads.spawn(move || _ = send.send(encoded(&bytes)));
-        self.waiting.push_back((len, receive));
-        while self.waiting.len() > 2 * threads.current_num_threads()
+        self.waiting.push_back((bytes.len(), threads.encode(bytes)));
+        while self.waiting.len() > 2 * threads.count
             || self.waiting.iter().map(|(len, _)| len).sum::<usize>() > MOST
         {
             self.oldest()?;
@@ -127,9 +123,53 @@ fn encoded(bytes: &[u8]) -> Vec<u8> {
     DEFLATER.with_borrow_mut(|deflater| deflater.encoded(bytes))
 }
 
+/// A chunk to be deflated, and where the result goes.
+type Job = (Vec<u8>, SyncSender<Vec<u8>>);
+
+/// Threads that deflate. They sleep while there is nothing to do: those of a pool that looks for work would take a tenth of the
+/// time that they work.
+struct Threads {
+    chunks: Sender<Job>,
+    count: usize,
+}
+
+/// The most threads. What they deflate is made by one thread, which is busy longer.
+const THREADS: usize = 4;
+
+impl Threads {
+    /// Starts as many as there are processors beside that of the caller.
+    fn start() -> Option<Threads> {
+        let (chunks, next) = channel::<Job>();
+        let next = Arc::new(Mutex::new(next));
+        let others = available_parallelism().map_or(0, |all| all.get() - 1);
+        let work = move |next: &Mutex<Receiver<Job>>| {
+            loop {
+                // Only one of them waits for a chunk; the others wait for that one.
+                let got = next.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((bytes, give)) = got else { return };
+                // The other end is gone only if writing failed.
+                _ = give.send(encoded(&bytes));
+            }
+        };
+        let start = |_| {
+            let next = Arc::clone(&next);
+            thread::Builder::new().name("deflate".into()).spawn(move || work(&next)).ok()
+        };
+        let count = (0..others.min(THREADS)).map_while(start).count();
+        (count > 0).then_some(Threads { chunks, count })
+    }
+
+    /// Deflates and encodes bytes; what is returned gives the result.
+    fn encode(&self, bytes: Vec<u8>) -> Receiver<Vec<u8>> {
+        let (give, result) = sync_channel(1);
+        // If no thread took it, there is no result, which the caller notices.
+        _ = self.chunks.send((bytes, give));
+        result
+    }
+}
+
 /// Returns the threads that deflate, which are started once, or `None` if that is impossible or there is one processor only.
-fn threads() -> Option<&'static ThreadPool> {
-    static THREADS: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    let start = || ThreadPoolBuilder::new().build().ok().filter(|threads| threads.current_num_threads() > 1);
-    THREADS.get_or_init(start).as_ref()
+fn threads() -> Option<&'static Threads> {
+    static STARTED: OnceLock<Option<Threads>> = OnceLock::new();
+    STARTED.get_or_init(Threads::start).as_ref()
 }

@@ -4,7 +4,7 @@ use super::Extent;
 use super::message::Part;
 use super::pairs::Block;
 use crate::format::claude::attachments;
-use crate::json::{each_item, member, string};
+use crate::json::{Members, each_item, member, string};
 
 /// Returns the block of a turn's content at an index, as JSON; if the content is a string, the
 /// string.
@@ -16,6 +16,13 @@ pub fn block(line: &[u8], at: usize) -> Option<&[u8]> {
     }
 }
 
+/// Returns the blocks of a turn's content, as JSON; of a string, the string.
+pub fn items(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let content = content(line).unwrap_or_default();
+    let text = (content.first() == Some(&b'"')).then_some(content);
+    text.into_iter().chain(each_item(content))
+}
+
 /// Returns the text of an attachment at an index in its `rendered` list.
 pub fn rendered_text(line: &[u8], at: usize) -> Option<String> {
     let item = each_item(member(line, "rendered")?).nth(at)?;
@@ -23,12 +30,11 @@ pub fn rendered_text(line: &[u8], at: usize) -> Option<String> {
 }
 
 pub(super) fn content(line: &[u8]) -> Option<&[u8]> {
-    member(member(line, "message")?, "content")
+    Members::with_nested(line, "message").1.get("content")
 }
 
 /// Returns the blocks of a turn's content; `None` if it is neither a string nor a list.
-pub(super) fn blocks(line: &[u8], is_reply: bool, extent: Extent) -> Option<Vec<Block>> {
-    let content = content(line)?;
+pub(super) fn blocks(content: &[u8], is_reply: bool, extent: Extent) -> Option<Vec<Block>> {
     match content.first()? {
         b'"' => Some(vec![Block::Other]),
         b'[' => Some(each_item(content).map(|block| read_block(block, is_reply, extent)).collect()),
@@ -40,27 +46,37 @@ fn read_block(block: &[u8], is_reply: bool, extent: Extent) -> Block {
     if block.first() != Some(&b'{') {
         return Block::None;
     }
-    let text = |key| member(block, key).and_then(string).unwrap_or_default();
-    match &*text("type") {
-        "tool_use" => Block::Call(text("id").into_owned()),
+    let fields = Members::new(block);
+    match &*fields.text("type") {
+        "tool_use" => Block::Call(fields.text("id").into_owned()),
         "tool_result" => {
-            let only_texts = extent == Extent::Sent && is_failed(block) && has_more_than_texts(block);
-            Block::Result(text("tool_use_id").into_owned(), only_texts)
+            let only_texts = extent == Extent::Sent
+                && is_failed(fields.get("is_error"))
+                && has_more_than_texts(fields.get("content").unwrap_or_default());
+            Block::Result(fields.text("tool_use_id").into_owned(), only_texts)
         }
-        "text" if is_reply && text("text").trim().is_empty() => Block::Blank,
+        "text" if is_reply && is_blank(fields.get("text")) => Block::Blank,
         "thinking" | "redacted_thinking" => Block::Thinking,
-        "server_tool_use" | "mcp_tool_use" => Block::OwnCall(text("id").into_owned()),
+        "server_tool_use" | "mcp_tool_use" => Block::OwnCall(fields.text("id").into_owned()),
         _ => Block::Other,
     }
 }
 
-/// Returns whether a result says that its tool failed.
-fn is_failed(result: &[u8]) -> bool {
-    !matches!(member(result, "is_error"), None | Some(b"false" | b"null" | b"0" | b"\"\""))
+/// Returns whether a value is not a string, or one of white space.
+fn is_blank(value: Option<&[u8]>) -> bool {
+    match value {
+        // Nearly always the first sign says it.
+        Some([b'"', first, ..]) if first.is_ascii_graphic() && !matches!(first, b'"' | b'\\') => false,
+        value => value.and_then(string).is_none_or(|text| text.trim().is_empty()),
+    }
 }
 
-fn has_more_than_texts(result: &[u8]) -> bool {
-    let content = member(result, "content").unwrap_or_default();
+/// Returns whether a result says that its tool failed.
+fn is_failed(is_error: Option<&[u8]>) -> bool {
+    !matches!(is_error, None | Some(b"false" | b"null" | b"0" | b"\"\""))
+}
+
+fn has_more_than_texts(content: &[u8]) -> bool {
     content.first() == Some(&b'[') && each_item(content).any(|item| !is_text(item))
 }
 

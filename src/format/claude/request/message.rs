@@ -16,6 +16,8 @@ pub struct Message {
     pub bridged: bool,
     /// Whether its texts are sent in a reminder that says that they are not the user's.
     pub is_notice: bool,
+    /// Whether its parts are all items of the content of its entry, in their order.
+    pub is_whole: bool,
     /// Its parts, in order; never empty.
     pub parts: Vec<Part>,
 }
@@ -134,5 +136,5 @@ impl Why {
 
 pub(super) fn made_message(role: Role, made: Made) -> Message {
     let parts = vec![Part::Made(made)];
-    Message { entry: None, role, way: Way::Link, bridged: false, is_notice: false, parts }
+    Message { entry: None, role, way: Way::Link, bridged: false, is_notice: false, is_whole: false, parts }
 }

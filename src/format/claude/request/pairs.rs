@@ -142,7 +142,7 @@ impl Pairs {
 
     /// Sorts the blocks of a turn into parts that are sent and blocks that are dropped.
     fn sort(&self, ix: Ix, group: Key, blocks: &[Block], dropped: &mut Vec<Dropped>) -> Sorted {
-        let mut sorted = Sorted::default();
+        let mut sorted = Sorted { blocks: blocks.len(), ..Sorted::default() };
         // An entry contains only one call and one result of each id.
         let mut met = HashSet::new();
         for (at, block) in blocks.iter().enumerate() {
@@ -208,6 +208,8 @@ impl Pairs {
 /// The blocks of a turn that are sent, and the facts about them that decide their place.
 #[derive(Default)]
 struct Sorted {
+    /// How many blocks the turn has.
+    blocks: usize,
     said: Vec<Part>,
     /// Calls or results.
     calls: Vec<Part>,
@@ -222,9 +224,18 @@ struct Sorted {
     lost_call: bool,
 }
 
+impl Message {
+    /// The same message with other parts, of an entry that has so many blocks.
+    fn with(&self, parts: Vec<Part>, blocks: usize) -> Message {
+        let is_stored = |(at, part): (usize, &Part)| *part == Part::Stored(at);
+        let is_whole = blocks > 0 && parts.len() == blocks && parts.iter().enumerate().all(is_stored);
+        Message { parts, is_whole, ..self.clone() }
+    }
+}
+
 /// Adds what an entry of a reply says and calls to that reply.
 fn add_to_reply(message: &Message, ix: Ix, group: Key, mut sent: Sorted, talk: &mut Conversation) {
-    let with = |parts: Vec<Part>| Message { parts, ..message.clone() };
+    let with = |parts: Vec<Part>| message.with(parts, sent.blocks);
     let at = talk.reply(group, with(sent.said));
     talk.places.insert(ix, at);
     let reply = talk.reply_mut(at);
@@ -245,7 +256,7 @@ fn add_to_reply(message: &Message, ix: Ix, group: Key, mut sent: Sorted, talk: &
 /// Results come right after the reply with their call, wherever they are in the tree; if that reply
 /// comes later, in its place.
 fn add_to_prompt(message: &Message, sent: Sorted, talk: &mut Conversation) {
-    let with = |parts: Vec<Part>| Message { parts, ..message.clone() };
+    let with = |parts: Vec<Part>| message.with(parts, sent.blocks);
     let at = sent.result_of.and_then(|call| talk.places.get(&call).copied());
     let mut parts = sent.calls;
     parts.extend(sent.said);
