@@ -227,6 +227,9 @@ impl Marks {
     }
 }
 
+/// The shortest list. One of this size is memory from the system, which is zero already; a shorter one would be cleared.
+const LEAST: usize = 1 << 15;
+
 /// The longest list that is used again: longer ones are those of very long lines.
 const MOST_SPARE: usize = 1 << 18;
 
@@ -262,7 +265,7 @@ impl Index {
         // byte.
         let room = lines.len() / 8 + size_of::<Block>();
         if marks.list.len() < room {
-            marks.list = vec![0; room.next_power_of_two()];
+            marks.list = vec![0; room.next_power_of_two().max(LEAST)];
         }
         marks.count = 0;
         marks.suspects.clear();
