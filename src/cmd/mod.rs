@@ -51,6 +51,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use shared::config::Config;
 use shared::options::Global;
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 
 /// git for coding-agent sessions
 ///
@@ -277,7 +278,8 @@ fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
 /// `None` if the words are anything else, or wrong.
 fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     let first = words.get(1)?;
-    let mut cli = Cli::command();
+    // The program ends soon, and to free all options one by one takes a tenth of the time until it begins its work.
+    let mut cli = ManuallyDrop::new(Cli::command());
     let mut command = Global::augment_args(clap::Command::new("bough"))
         .version(env!("CARGO_PKG_VERSION"))
         .args_override_self(true)
@@ -285,8 +287,9 @@ fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     if let Some(named) = cli.find_subcommand_mut(first) {
         command = command.subcommand(std::mem::take(named));
     }
-    match command.try_get_matches_from(words) {
-        Ok(mut matches) => Cli::from_arg_matches_mut(&mut matches).ok().map(Ok),
+    let mut command = ManuallyDrop::new(command);
+    match command.try_get_matches_from_mut(words) {
+        Ok(matches) => Cli::from_arg_matches_mut(&mut ManuallyDrop::new(matches)).ok().map(Ok),
         Err(error) => (error.kind() == ErrorKind::DisplayVersion).then_some(Err(error)),
     }
 }
